@@ -195,7 +195,7 @@ class RemoteIndex(Index):
         parameters: dict[str, str | int | float] = {"at_least": search.at_least}
         if search.same is not None:
             parameters["same"] = search.same
-        return self._sent(PASSAGES, chunk.kept, parameters)
+        return self._sent(PASSAGES, list(chunk.kept), parameters)
 
     def held(self, chunk: Chunk, *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | errors.SimhashError]]:
         """Find the documents that stand in the texts of a chunk; see `Index.held`."""

@@ -12,7 +12,8 @@ import msgspec
 from simhash_hbase.corpus.options import EncodedLines, Lines
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_growing, open_temporary, replacing, to_disk
-from simhash_hbase.index.jsonforms import json_line, plain_line
+from simhash_hbase.index.decisions import Decisions
+from simhash_hbase.index.jsonforms import DECISION, json_line
 from simhash_hbase.inputs import Sources
 from simhash_hbase.report.duplicates import duplicate_table, read_decisions
 from simhash_hbase.rows.digests import blake2b
@@ -58,17 +59,18 @@ class HandedDecisions:
         if self._copy is not None:
             self._copy.close()
 
-    def line(self, record: Mapping[str, object]) -> None:
-        """Take one decision."""
-        line = b"" if self._encoded is None and self._copy is None else plain_line(record)
+    def take(self, decisions: Decisions) -> None:
+        """Take the decisions of a batch."""
+        lines = [] if self._encoded is None and self._copy is None else decisions.lines()
         if self._encoded is not None:
-            if not self._waiting or len(self._waiting[-1]) >= HANDED_BYTES:
-                self._waiting.append(bytearray())
-            self._waiting[-1] += line
+            for line in lines:
+                if not self._waiting or len(self._waiting[-1]) >= HANDED_BYTES:
+                    self._waiting.append(bytearray())
+                self._waiting[-1] += line
         elif self._lines is not None:
-            self._records.append(record)
+            self._records.extend(map(DECISION.write, decisions))
         if self._copy is not None:
-            self._copy.write(line)
+            self._copy.writelines(lines)
 
     def lines(self) -> Iterator[bytes]:
         """Read all decisions again; only when they were to be remembered."""
@@ -138,9 +140,9 @@ class FileDecisions:
             )
         self.progress.index = index
 
-    def line(self, record: Mapping[str, object]) -> None:
-        """Take one decision."""
-        self._waiting += plain_line(record)
+    def take(self, decisions: Decisions) -> None:
+        """Take the decisions of a batch."""
+        self._waiting += b"".join(decisions.lines())
 
     def length(self) -> int:
         """Return the length of the file with all lines that were taken."""

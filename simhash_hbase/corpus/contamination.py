@@ -17,6 +17,7 @@ from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.index.answers import ItemsAnswer
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Sources
+from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.profile.defaults import ITEM_SHARE, checked_share
 from simhash_hbase.rows.keys import id_digest
 
@@ -152,12 +153,12 @@ class Decontamination:
 
             for results in documents.acted(index, held, with_texts=True):
                 some = list(results)
-                for document, answers in some:
+                for _, answers in some:
                     for suite, answer in zip(suites, answers, strict=True):
                         suite.take(answer)
-                    if not any(answer.items for answer in answers):
-                        self.kept += 1
-                        kept.write(document.raw or b"", document.id, document.place)
+                free = [document for document, answers in some if not any(answer.items for answer in answers)]
+                self.kept += len(free)
+                kept.write(DocumentColumns.of(free), range(len(free)))
                 kept.commit()
                 self.read, self.refused = documents.read, documents.refused
                 yield some

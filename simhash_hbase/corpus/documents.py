@@ -185,7 +185,7 @@ class UniqueIds:
         self._reason = reason
         self._seen = set(map(id_digest, known))
 
-    def __call__(self, chunk: Chunk) -> tuple[Entries, list[Document]]:
+    def __call__(self, chunk: Chunk) -> tuple[Entries, Sequence[Document]]:
         """Leave out documents whose id came before in this input."""
         entries, documents = chunk.entries, chunk.kept
         digests = set(entries.id_digests)

@@ -1,6 +1,7 @@
 """Ranking of near copies: all documents wait on the disk, and are decided from the best to the last."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Protocol, Self, TypeAlias
 
 import msgspec
@@ -12,7 +13,9 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.files.local import RecordFile
 from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.decisions import Decisions
 from simhash_hbase.inputs import Document, Place, Preference
+from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import decode_member
 
@@ -20,24 +23,16 @@ BATCH = 1_000
 BATCH_BYTES = 16 << 20
 """Most bytes of records in memory at a time, unless a single record has more."""
 
-Decide: TypeAlias = Callable[[Entries, list[str]], list[Decision]]
+Decide: TypeAlias = Callable[[Entries, list[str]], Decisions]
 """Decides a batch of documents, of which it may need the texts."""
 
 
 class WrittenDocument(Protocol):
-    """A document of the input as writers of kept documents take it."""
-
-    @property
-    def raw(self) -> bytes | None:
-        """The record's own bytes, where they are wanted."""
+    """A document of the input and where it is from."""
 
     @property
     def place(self) -> Place:
         """The place where the record starts."""
-
-    @property
-    def source(self) -> str | None:
-        """The source that the record names, where that is asked for."""
 
     @property
     def remainder(self) -> bytes:
@@ -105,7 +100,7 @@ class RankedDocuments:
         self._decided.close()
         self._decided, bands = RecordFile(), self._bands
         with listener.meter(name, len(self._order)) as meter:
-            for numbers in self._batches():
+            for numbers in self._batches(self._order.tolist()):
                 batch = [self._decode(self._rows.read(number)) for number in numbers]
                 decoded = [decode_member(row.member, bands=bands) for row in batch]
                 entries = documentrows.member_entries(decoded, [row.simhash for row in batch], bands=bands)
@@ -125,11 +120,22 @@ class RankedDocuments:
         for number, decision in enumerate(self.decisions()):
             yield self._decode(self._rows.read(number)), decision
 
-    def _batches(self) -> Iterator[list[int]]:
-        """Yield the numbers of documents in the order of preference, cut by their number and size."""
+    def written(self) -> Iterator[tuple[DocumentColumns, Decisions]]:
+        """Yield the same batch by batch."""
+        decisions = self.decisions()
+        for numbers in self._batches(range(len(self._order))):
+            rows = [self._decode(self._rows.read(number)) for number in numbers]
+            decided = Decisions.of(islice(decisions, len(rows)))
+            columns = zip(*((*row.place, row.raw, row.source, row.remainder) for row in rows), strict=True)
+            files, lines, raws, sources, remainders = columns
+            unknown = [None] * len(rows)
+            yield DocumentColumns(decided.ids, unknown, files, lines, raws, unknown, sources, remainders), decided
+
+    def _batches(self, order: Sequence[int]) -> Iterator[list[int]]:
+        """Yield numbers of documents in an order, cut by how many they are and by their size."""
         numbers: list[int] = []
         size = 0
-        for number in self._order.tolist():
+        for number in order:
             if numbers and (len(numbers) == self.batch or size + self._rows.size(number) > BATCH_BYTES):
                 yield numbers
                 numbers, size = [], 0

@@ -2,21 +2,22 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
-from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, UniqueIds, are_made_here, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
-from simhash_hbase.corpus.ranking import Decide, RankedDocuments, WrittenDocument
+from simhash_hbase.corpus.ranking import Decide, RankedDocuments
 from simhash_hbase.corpus.tally import ClusterTally, UnlikeRemainders, check_removed
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, TooManyDuplicates
@@ -25,12 +26,12 @@ from simhash_hbase.features.workers import Workers
 from simhash_hbase.files.local import WatchedPipes, replacing
 from simhash_hbase.files.remote import is_remote
 from simhash_hbase.index import exact, indexrows
-from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.decisions import Decisions
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.gathering import WriteGroups
-from simhash_hbase.index.jsonforms import DECISION
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Sources, are_files_here, total_bytes
+from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.report.sources import SourceFigures
@@ -261,8 +262,7 @@ class Deduplication:
                 if not is_tried:
                     self._check(run, waiting)
                 with self._open_kept() as kept:
-                    columns = run.tally.of_clusters()[: len(options.new_fields)]
-                    numbers = zip(*(column.tolist() for column in columns), strict=True)
+                    numbers = run.tally.of_clusters()[: len(options.new_fields)]
                     run.write(waiting, _Writing(decide, groups, kept), numbers)
 
     def _check(self, run: "_Run", waiting: RankedDocuments) -> None:
@@ -308,7 +308,7 @@ class Deduplication:
             WriteGroups(deduplicator.target, gathers=gathers, memory_mb=options.memory_mb) as groups,
         ):
 
-            def decide(entries: Entries, texts: list[str]) -> list[Decision]:
+            def decide(entries: Entries, texts: list[str]) -> Decisions:
                 self._pipes.check()
                 with groups.batch():
                     return index.dedup_entries(entries.in_batch(options.batch), deduplicator, texts=texts)
@@ -405,12 +405,12 @@ class _Run:
         try:
             for chunk in self._chunks(with_texts=with_texts):
                 entries, documents = self._unique_ids(chunk)
-                decisions = writing.decide(entries, [document.text or "" for document in documents])
-                for document, decision in zip(documents, decisions, strict=True):
-                    if self.counts:
-                        self.tally.read(document.source)
-                        self.tally.decide(decision)
-                    self._write(writing, document, decision)
+                texts = [document.text or "" for document in documents] if with_texts else []
+                decisions, columns = writing.decide(entries, texts), DocumentColumns.of(documents)
+                if self.counts:
+                    self.tally.read(columns.sources)
+                    self.tally.decide(decisions)
+                self._write(writing, columns, decisions)
                 self.progress.records += chunk.records
                 done = self._noted(writing)
                 if writing.groups.is_durable:
@@ -422,29 +422,31 @@ class _Run:
             raise
         self._finish(writing)
 
-    def parts(self, *, with_texts: bool) -> Iterator[tuple[Entries, list[Document]]]:
+    def parts(self, *, with_texts: bool) -> Iterator[tuple[Entries, Sequence[Document]]]:
         """Read documents that are decided later."""
         for chunk in self._chunks(with_texts=with_texts):
             entries, documents = self._unique_ids(chunk)
             if self.counts:
-                for document in documents:
-                    self.tally.read(document.source)
+                self.tally.read(document.source for document in documents)
             yield entries, documents
 
     def count(self, waiting: RankedDocuments) -> None:
         """Count the decisions about documents that were read."""
         self.tally.begin_anew()
         if self.counts:
-            for decision in waiting.decisions():
-                self.tally.decide(decision)
+            self.tally.decide(waiting.decisions())
 
-    def write(self, waiting: RankedDocuments, writing: _Writing, numbers: Iterable[Sequence[int]]) -> None:
-        """Write decided documents in the order of the input, kept ones with their numbers, where there are some."""
-        for written, ((document, decision), added) in enumerate(zip(waiting, chain(numbers, repeat(())), strict=False)):
-            self._write(writing, document, decision, added)
-            if (written + 1) % waiting.batch == 0:
+    def write(self, waiting: RankedDocuments, writing: _Writing, numbers: Sequence[NDArray[np.int64]]) -> None:
+        """Write decided documents in the order of the input, kept ones with numbers, a column for each new field."""
+        start = 0
+        for columns, decisions in waiting.written():
+            if start:
                 # Lines and kept documents that wait would take as much memory as the corpus.
                 self._decisions.commit(self._noted(writing))
+            stop = start + len(columns)
+            added = list(zip(*(column[start:stop].tolist() for column in numbers), strict=True))
+            self._write(writing, columns, decisions, added)
+            start = stop
         self._finish(writing)
 
     def _finish(self, writing: _Writing) -> None:
@@ -461,17 +463,18 @@ class _Run:
         return msgspec.structs.replace(self.progress)
 
     def _write(
-        self, writing: _Writing, document: WrittenDocument, decision: Decision, numbers: Sequence[int] = ()
+        self, writing: _Writing, documents: DocumentColumns, decisions: Decisions, numbers: Sequence[Sequence[int]] = ()
     ) -> None:
-        raw, place = document.raw, document.place
-        self.uncontained += decision.near is not None
-        self.unlike.decide(document, decision)
-        self.progress.originals += decision.is_original
-        self._decisions.line(DECISION.write(decision))
-        if decision.is_original:
-            writing.kept.write(raw or b"", decision.id, place, numbers)
-        elif isinstance(writing.kept, KeptCaptures):
-            writing.kept.refer(raw or b"", decision, place)
+        self.uncontained += sum(decision.near is not None for decision in decisions.others.values())
+        for at, remainder in enumerate(documents.remainders):
+            if remainder:
+                self.unlike.decide(documents[at], decisions[at])
+        self.progress.originals += len(decisions.originals)
+        self._decisions.take(decisions)
+        if isinstance(writing.kept, KeptCaptures):
+            writing.kept.write_decided(documents, decisions)
+        else:
+            writing.kept.write(documents, decisions.originals, numbers)
 
 
 @contextmanager

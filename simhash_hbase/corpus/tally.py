@@ -1,7 +1,7 @@
 """Decided documents counted by their source and their cluster, and pages whose main text may not be their article."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +30,15 @@ class ClusterTally:
         self._clusters = bytearray()  # The digest of the id of the kept document of each.
         self._removed = bytearray()
 
-    def read(self, source: str | None) -> None:
-        """Take the source of the next document of the input."""
-        self._numbers.append(self._sources.setdefault(source or "", len(self._sources)))
+    def read(self, sources: Iterable[str | None]) -> None:
+        """Take the sources of the next documents of the input."""
+        self._numbers.extend(self._sources.setdefault(source or "", len(self._sources)) for source in sources)
 
-    def decide(self, decision: Decision) -> None:
-        """Take the decision about the next document of the input."""
-        self._clusters += id_digest(decision.id if decision.of is None else decision.of)
-        self._removed.append(not decision.is_original)
+    def decide(self, decisions: Iterable[Decision]) -> None:
+        """Take the decisions about the next documents of the input."""
+        for decision in decisions:
+            self._clusters += id_digest(decision.id if decision.of is None else decision.of)
+            self._removed.append(not decision.is_original)
 
     def begin_anew(self) -> None:
         """Forget the decisions: the same documents are decided again."""

@@ -23,9 +23,9 @@ from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import followed, open_growing, open_temporary, replacing, target_of, to_disk, write_below
 from simhash_hbase.files.remote import created, is_remote
-from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.decisions import Decisions
 from simhash_hbase.index.jsonforms import plain
-from simhash_hbase.inputs import Place
+from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.inputs.lines import DELIMITERS
 from simhash_hbase.inputs.records import text_of
 
@@ -44,7 +44,7 @@ def packer(path: str | Path) -> Callable[[bytes], bytes]:
 class NotKept:
     """Keeps nothing."""
 
-    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
+    def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
         """Do nothing."""
 
     def commit(self) -> int:
@@ -70,9 +70,16 @@ class KeptFile:
         self._batch = batch
         self._waiting = bytearray(start)
 
-    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
-        """Take one record, with the numbers of the fields that it gets."""
-        self._waiting += self._entry(raw if self._added is None else self._added.into(raw, numbers))
+    def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
+        """Take some of a batch's documents, with the numbers of the fields that its documents get."""
+        raws = [documents.raws[at] or b"" for at in kept]
+        if self._added is not None:
+            raws = list(map(self._added.into, raws, (numbers[at] for at in kept)))
+        self._waiting += b"".join(map(self._entry, raws))
+
+    def add(self, raw: bytes) -> None:
+        """Take one record."""
+        self._waiting += self._entry(raw)
 
     def commit(self) -> int:
         """Write the lines that wait, and sync the file to the disk; return its length."""
@@ -107,11 +114,13 @@ class KeptFolder:
         self._count = 0
         self._folder.mkdir(exist_ok=True)
 
-    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
-        """Write one document."""
-        check_id(name)
-        write_below(self._folder, name, packer(name)(raw), completes=self._resume)
-        self._waiting.append(self._folder / name)
+    def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
+        """Write some of a batch's documents."""
+        for at in kept:
+            name, raw = documents.ids[at], documents.raws[at] or b""
+            check_id(name)
+            write_below(self._folder, name, packer(name)(raw), completes=self._resume)
+            self._waiting.append(self._folder / name)
 
     def commit(self) -> int:
         """Sync the written files to the disk; return the number of files of this run."""
@@ -142,19 +151,25 @@ class KeptCaptures:
         for raw in before:
             self._captures.keep(raw)
 
-    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
-        """Take an original."""
-        self._captures.keep(raw)
-        self._file.write(raw, name, place)
+    def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
+        """Take some of a batch's documents, which are originals."""
+        for at in kept:
+            raw = documents.raws[at] or b""
+            self._captures.keep(raw)
+            self._file.add(raw)
 
-    def refer(self, raw: bytes, decision: Decision, place: Place) -> None:
-        """Take a duplicate."""
-        fields = {
-            "near-duplicate-of": decision.of,
-            "distance": decision.distance,
-            "similarity": plain(decision.similarity),
-        }
-        self._file.write(self._captures.reference(raw, fields), decision.id, place)
+    def write_decided(self, documents: DocumentColumns, decisions: Decisions) -> None:
+        """Take all documents of a batch."""
+        for at, decision in enumerate(decisions):
+            if decision.is_original:
+                self.write(documents, [at])
+                continue
+            fields = {
+                "near-duplicate-of": decision.of,
+                "distance": decision.distance,
+                "similarity": plain(decision.similarity),
+            }
+            self._file.add(self._captures.reference(documents.raws[at] or b"", fields))
 
     def commit(self) -> int:
         """Sync the file to the disk; return its length."""
@@ -192,18 +207,25 @@ class KeptRows:
         self._files = {name: number for number, name in enumerate(conversion.files)}
         self._columns = [] if conversion.copies_rows else conversion.columns()
 
-    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
-        """Note one record."""
+    def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
+        """Note some of a batch's documents."""
+        added = [numbers[at] if self._names else () for at in kept]
+        if self._conversion.source == "parquet":
+            places = ((self._files[documents.files[at]], documents.lines[at] - 1) for at in kept)
+            notes = (self._row.pack(*place, *more) for place, more in zip(places, added, strict=True))
+        else:
+            notes = (self._json(documents.raws[at] or b"", more) for at, more in zip(kept, added, strict=True))
+        self._notes.writelines(notes)
+
+    def _json(self, raw: bytes, numbers: Sequence[int]) -> bytes:
+        """Return a record as a line of JSON, with the numbers of the fields that it gets."""
         source, encoding = self._conversion.source, self._conversion.encoding
-        if source == "parquet":
-            self._notes.write(self._row.pack(self._files[place.file], place.line - 1, *numbers))
-        elif source in DELIMITERS:
+        if source in DELIMITERS:
             values = split_row(raw.decode(encoding), DELIMITERS[source])
             columns = (*self._columns, *self._names)
-            self._notes.write(msgspec.json.encode(dict(zip(columns, (*values, *numbers), strict=True))) + b"\n")
-        else:
-            line = raw if self._added is None else self._added.into(raw, numbers)
-            self._notes.write(_plain_json(line.decode(encoding).strip()) + b"\n")
+            return msgspec.json.encode(dict(zip(columns, (*values, *numbers), strict=True))) + b"\n"
+        line = raw if self._added is None else self._added.into(raw, numbers)
+        return _plain_json(line.decode(encoding).strip()) + b"\n"
 
     def commit(self) -> int:
         """Sync the notes to the disk; return their length."""
@@ -300,7 +322,7 @@ def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:
 
 
 Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows
-"""Takes the kept documents in input order: the input's own bytes where they are wanted, the id, and the place.
+"""Takes documents of batches that are kept, by their positions, in input order.
 
 `commit` brings them to the disk, and returns how much it is in all.
 """

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
+from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.rows.analysed import Entries
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Chunk:
     characters: int = 0
     records: int = 0  # Records of the input in it, documents and refused ones.
     share: int = 1  # The chunk is full at 1 / share of the size of a whole one.
+    columns: DocumentColumns | None = None
+    """In place of `documents` those that came analysed from other processes, of which each has an entry."""
 
     def add(self, record: Scanned) -> None:
         """Take the next record."""
@@ -91,8 +94,10 @@ class Chunk:
         return self.analysed.entries
 
     @property
-    def kept(self) -> list[Document]:
+    def kept(self) -> Sequence[Document]:
         """The documents that have an entry, in the order of the entries; only after analysis."""
+        if self.columns is not None:
+            return self.columns
         return [each for at in self.analysed.kept if isinstance(each := self.documents[at], Document)]
 
 

@@ -26,7 +26,8 @@ from simhash_hbase.features.chunks import (
     payload,
     run_jobs,
 )
-from simhash_hbase.inputs import Document, InputOptions, Place, Progress, Reject
+from simhash_hbase.inputs import InputOptions, Progress, Reject
+from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.inputs.options import RECORD_BYTES, RESULT_BYTES
 from simhash_hbase.inputs.parts import divide, read_ranges, record_ranges
 from simhash_hbase.inputs.reading import check_readable, scan_part
@@ -151,7 +152,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
     progress.line_ends = []
     return PartResults(
         Outline.joined(outlines) if outlines else Outline(np.zeros(0, np.bool_), np.zeros(0, np.int64)),
-        Entries.joined(entries) if entries else Entries.of_fingerprints([], np.empty(0, np.uint64)),
+        Entries.joined(entries).with_id_digests() if entries else Entries.of_fingerprints([], np.empty(0, np.uint64)),
         list(files),
         np.array(file_numbers, np.int32),
         numbers,
@@ -170,39 +171,31 @@ class AnalysedRecords(NamedTuple):
 
     outline: Outline
     entries: Entries
-    documents: list[Document]
+    documents: DocumentColumns
     rejects: list[Reject]
     progress: Progress
 
     @classmethod
     def of_part(cls, part: Part, results: PartResults) -> Self:
         """Return the records of a part; the bytes of lines are read again where they are wanted."""
-        raw = results.raw if results.ranges is None else read_ranges(part, results.ranges)
         entries = results.entries
-        places = map(Place, map(results.files.__getitem__, results.file_numbers.tolist()), results.lines.tolist())
-        kept = results.preferences, results.sources, results.remainders
-        columns = zip(entries.ids, entries.metadata, places, raw, *kept, strict=True)
-        documents = [
-            Document(
-                name,
-                None,
-                None,
-                None,
-                None if metadata is None else dict(metadata),
-                place,
-                bytes_,
-                preference,
-                source=source,
-                remainder=remainder,
-            )
-            for name, metadata, place, bytes_, preference, source, remainder in columns
-        ]
+        documents = DocumentColumns(
+            entries.ids,
+            entries.metadata,
+            list(map(results.files.__getitem__, results.file_numbers.tolist())),
+            results.lines.tolist(),
+            results.raw if results.ranges is None else read_ranges(part, results.ranges),
+            results.preferences,
+            results.sources,
+            results.remainders,
+        )
         return cls(results.outline, entries, documents, results.rejects, results.progress)
 
     @classmethod
     def of_chunk(cls, chunk: Chunk, before: Outline, progress: Progress) -> Self:
         """Return the records of an analysed chunk, with its outline before the analysis."""
-        return cls(before.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, progress)
+        documents = DocumentColumns.of(chunk.kept)
+        return cls(before.analysed(chunk), chunk.entries, documents, chunk.rejects, progress)
 
 
 class Chunker:
@@ -213,6 +206,7 @@ class Chunker:
         self._shares = chain(shares, repeat(1))
         self._chunk = Chunk(share=next(self._shares))
         self._entries: list[Entries] = []
+        self._documents: list[DocumentColumns] = []
 
     def chunks(self, pieces: Iterable[AnalysedRecords]) -> Iterator[Chunk]:
         """Yield chunks."""
@@ -235,7 +229,7 @@ class Chunker:
         first, last = before[[start, stop]].tolist()
         is_whole = last - first == len(piece.documents)
         self._entries.append(piece.entries if is_whole else piece.entries.take(range(first, last)))
-        chunk.documents += piece.documents[first:last]
+        self._documents.append(piece.documents[first:last])
         chunk.rejects += piece.rejects[start - first : stop - last]
         chunk.records += stop - start
         chunk.characters += int(piece.outline.characters[start:stop].sum())
@@ -243,7 +237,8 @@ class Chunker:
     def _cut(self) -> Chunk:
         chunk, entries = self._chunk, Entries.joined(self._entries)
         chunk.analysed = Analysed(entries, list(range(len(entries))), {})
-        self._chunk, self._entries = Chunk(share=next(self._shares)), []
+        chunk.columns = DocumentColumns.joined(self._documents)
+        self._chunk, self._entries, self._documents = Chunk(share=next(self._shares)), [], []
         return chunk
 
 

@@ -295,8 +295,8 @@ def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None)
     """Yield the answer of each query, in the order of the queries; each is complete when it is yielded."""
     entries, rule = queries.entries, queries.rule
     complete = rule.match == "distance" and rule.distance <= queries.profile.distance
-    sizes = map(queries.profile.is_short, entries.features.tolist(), entries.lengths.tolist())
-    columns = zip(entries.ids, entries.digests, sizes, neighbours, strict=True)
+    shorts = queries.profile.are_short(entries.features, entries.lengths)
+    columns = zip(entries.ids, entries.digests, shorts, neighbours, strict=True)
     for at, (name, digest, short, hits) in enumerate(columns):
         matches = [
             Match(

@@ -135,7 +135,11 @@ class Candidates:
                 yield near
             return
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
-        right = np.searchsorted(self._rows.prefixes, self._prefixes, "right")
+        right = left.copy()
+        if self.rows:
+            # Most prefixes have no row: where theirs end is looked for only if they begin.
+            has_rows = self._rows.prefixes[np.minimum(left, self.rows - 1)] == self._prefixes
+            right[has_rows] = np.searchsorted(self._rows.prefixes, self._prefixes[has_rows], "right")
         others = np.searchsorted(self.by_passages.queries, np.arange(len(left) + 1))
         ends = np.cumsum((right - left).sum(axis=1) + np.diff(others))
         start = 0
@@ -219,10 +223,11 @@ def find_crowded_documents(
     by_blocks = find_crowded(ascending, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
     crowded = np.asarray(by_blocks[where], np.bool_)
     if reach.bands is not None:
-        # A flood of copies was found by its fingerprint: here it counts as one document.
-        rows = np.column_stack([simhashes, prefixes[:, reach.tables :]])
-        apart, where = np.unique(rows, axis=0, return_inverse=True)
-        crowded |= find_crowded(apart[:, 0], apart[:, 1:], reach=reach.bands)[where.reshape(-1)]
+        rows, each = np.column_stack([simhashes, prefixes[:, reach.tables :]]), np.arange(len(simhashes))
+        if len(ascending) < len(simhashes):
+            # A flood of copies was found by its fingerprint: here it counts as one document.
+            rows, each = np.unique(rows, axis=0, return_inverse=True)
+        crowded |= find_crowded(rows[:, 0], rows[:, 1:], reach=reach.bands)[each.reshape(-1)]
     return crowded
 
 

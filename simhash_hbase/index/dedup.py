@@ -16,22 +16,23 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.answers import Decision, NearCopy, as_decision
+from simhash_hbase.index.answers import NearCopy, as_decision
 from simhash_hbase.index.candidates import Queries, find_crowded_documents
 from simhash_hbase.index.copied import CopiedBatch, Hashes, passage_containment
-from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents
+from simhash_hbase.index.decisions import Decisions
+from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents, refresh_within
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.members import are_found, found_since
 from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.index.timestamps import ServerClock
-from simhash_hbase.index.write import ReadCells, write_documents
+from simhash_hbase.index.write import ReadCells, attempts, kept_growing, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, judge, known_likeness, rounded
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
 from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, Text, is_of_removed, passages_of
 from simhash_hbase.rows.keys import unpack_simhashes
-from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.base import Store, Transactional, atomically
 
 ORIGINAL = Outcome("original")
 
@@ -39,7 +40,7 @@ ORIGINAL = Outcome("original")
 class Plan(NamedTuple):
     """The decisions about a batch, and the writes that they ask for."""
 
-    decisions: list[Decision]  # A decision for each document.
+    decisions: Decisions
     entries: Entries  # The documents that have no recorded decision.
     outcomes: list[Outcome]  # An outcome for each of `entries`.
     states: list[StoredState | None]  # The cells of `entries` in the store that is written to.
@@ -88,7 +89,7 @@ class Deduplicator:
         """The place that is written to."""
         return self._places[-1]
 
-    def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> list[Decision]:
+    def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> Decisions:
         """Decide a batch and write it; return one decision a document, of an id with a known text the recorded one.
 
         Parameters
@@ -109,6 +110,8 @@ class Deduplicator:
         now, below = server_clock.writing_time(now), server_clock.decision_time()
         if self._judge is not None:
             self._judge.begin(entries, texts)
+        if isinstance(target, Transactional):
+            return self._decide_at_once(entries, now)
         plan = self.plan(entries, now=now)
         cells = ReadCells(plan.states, below)
         batch = WriteBatch(target, self._profile, plan.entries)
@@ -117,6 +120,20 @@ class Deduplicator:
             refresh_documents(target, self._profile, plan.seen, server_clock=server_clock, now=now)
         return plan.decisions
 
+    def _decide_at_once(self, entries: Entries, now: int) -> Decisions:
+        """Decide and write a batch inside one transaction: what was read for the decisions stands when they are."""
+        target, profile = self.target, self._profile
+        for attempt in attempts(target):
+            with attempt:
+                with atomically(target):
+                    plan = self.plan(entries, now=now)
+                    batch = WriteBatch(target, profile, plan.entries)
+                    batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), plan.states, now=now))
+                    if len(self._places) == 1:
+                        refresh_within(target, profile, plan.seen, now=now)
+                return plan.decisions
+        raise kept_growing(target, entries)
+
     def plan(self, entries: Entries, *, now: int) -> Plan:
         """Decide a batch without writing it; parameters and errors as for `decide`."""
         if len(set(entries.ids)) != len(entries.ids):
@@ -124,19 +141,15 @@ class Deduplicator:
         target = self.target
         own, states = self._read(entries.ids, entries.id_digests)
         oldest = self._profile.oldest(now)
-        columns = zip(states, entries.texts, strict=True)
-        recorded = [state.recorded(text, oldest) if state else None for state, text in columns]
-        fresh = [at for at, state in enumerate(recorded) if state is None]
+        known = {at: state.recorded(entries.text(at), oldest) for at, state in enumerate(states) if state is not None}
+        recorded = {at: state for at, state in known.items() if state is not None}
+        fresh = [at for at in range(len(entries)) if at not in recorded]
         if self._judge is not None:
-            for text, state in zip(entries.texts, recorded, strict=True):
-                if state is not None and state.is_found:
-                    self._judge.keep(text)
+            for at, state in recorded.items():
+                if state.is_found:
+                    self._judge.keep(entries.text(at))
         batch = UndecidedBatch(
-            entries.take(fresh) if len(fresh) < len(entries) else entries,
-            [states[at] for at in fresh],
-            self._searched,
-            now,
-            self._judge,
+            entries.take(fresh) if recorded else entries, [states[at] for at in fresh], self._searched, now, self._judge
         )
 
         def accept_unless_decided_again(at: int, hit: Hit) -> Further:
@@ -151,15 +164,19 @@ class Deduplicator:
         outcomes = dict(zip(fresh, batch.outcomes, strict=True))
         near = {fresh[at]: copy for at, copy in batch.near.items()}
         removed = self._without_original(entries, recorded, outcomes, oldest)
-        shorts = map(self._profile.is_short, entries.features.tolist(), entries.lengths.tolist())
-        decisions = [
-            as_decision(name, recorded[at] or outcomes[at], short=short, of_removed=at in removed, near=near.get(at))
-            for at, (name, short) in enumerate(zip(entries.ids, shorts, strict=True))
-        ]
-        repeated = [state.id for state in recorded if state is not None]
-        named = [decision.of for decision in decisions if decision.of is not None and not decision.of_removed]
+        decided: dict[int, DocumentState | Outcome] = {
+            **recorded,
+            **{at: outcome for at, outcome in outcomes.items() if outcome is not ORIGINAL or at in near},
+        }
+        shorts = self._profile.are_short(entries.features, entries.lengths)
+        others = {
+            at: as_decision(entries.ids[at], each, short=shorts[at], of_removed=at in removed, near=near.get(at))
+            for at, each in sorted(decided.items())
+        }
+        repeated = [state.id for state in recorded.values()]
+        named = [decision.of for decision in others.values() if decision.of is not None and not decision.of_removed]
         return Plan(
-            decisions,
+            Decisions(entries.ids, shorts, others),
             batch.queries.entries,
             batch.outcomes,
             [own[at] for at in fresh],
@@ -172,14 +189,14 @@ class Deduplicator:
     ) -> tuple[list[StoredState | None], list[DocumentState | None]]:
         """Read the cells of the place that is written to, and the decisions in force: a dry run's own come first."""
         own, *others = (read_states(store, ids, digests) for store in reversed(self._places))
-        cells = (next(filter(None, each), None) for each in zip(own, *others, strict=True))
+        cells = own if not others else [next(filter(None, each), None) for each in zip(own, *others, strict=True)]
         return own, [stored and stored[0].in_force() for stored in cells]
 
     def _without_original(
-        self, entries: Entries, recorded: Sequence[DocumentState | None], outcomes: Mapping[int, Outcome], oldest: int
+        self, entries: Entries, recorded: Mapping[int, DocumentState], outcomes: Mapping[int, Outcome], oldest: int
     ) -> set[int]:
         """Find the recorded duplicates whose original does not stand any more when their turn comes."""
-        duplicates = [(at, state, state.of) for at, state in enumerate(recorded) if state and state.of is not None]
+        duplicates = [(at, state, state.of) for at, state in recorded.items() if state.of is not None]
         if not duplicates:
             return set()
         _, originals = self._read([of for _, _, of in duplicates])
@@ -189,7 +206,7 @@ class Deduplicator:
             text = original.text if original and original.found(oldest) else None
             if (place := places.get(of, at)) < at:
                 # The earlier document was decided anew before this document's turn.
-                text = entries.texts[place] if outcomes[place].of is None else None
+                text = entries.text(place) if outcomes[place].of is None else None
             if is_of_removed(state.of_text, text):
                 removed.add(at)
         return removed
@@ -235,7 +252,6 @@ class UndecidedBatch:
         *,
         orders: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        self._texts = entries.texts
         self._orders = orders or [(now, at) for at in range(len(entries))]
         """The order by which each document is ranked as an original: of equally near ones the earliest is named."""
         self._rule = profile.rule
@@ -252,7 +268,7 @@ class UndecidedBatch:
         self.expired: set[str] = set()
         """Originals within reach that were not seen for too long."""
         self._judge = judge
-        self._crowded = find_crowded_documents(entries.simhashes, self.queries.prefixes, self.queries.reach).tolist()
+        self._crowded = find_crowded_documents(entries.simhashes, self.queries.prefixes, self.queries.reach)
         # Numbers of the collections; None if all are of one.
         names = list(map(collection_of, entries.ids))
         self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
@@ -260,7 +276,7 @@ class UndecidedBatch:
         self._kept = np.empty(len(entries), np.intp)
         self._kept_count = 0
         self._end = len(entries)
-        self._stored: list[OriginalOption | None] = [None] * self._end
+        self._stored: dict[int, OriginalOption] = {}
         self.near: dict[int, NearCopy] = {}
         """For documents that are kept all the same: the first near copy that does not hold enough of them."""
         # Ids whose own earlier text stands in the index until their turn comes.
@@ -289,7 +305,7 @@ class UndecidedBatch:
             self._replaced[at].add(turn)
         if turn > at:
             if passages is None:
-                self._stored[at] = nearer(self._stored[at], option)
+                self._stored[at] = nearer(self._stored.get(at), option) or option
             else:
                 same_text, _ = self._open[at].get(hit.text, (None, None))
                 self._open[at][hit.text] = nearer(same_text, option) or option, passages
@@ -299,7 +315,7 @@ class UndecidedBatch:
 
     def _passages_that_decide(self, at: int, hit: Hit) -> Hashes | None:
         """Return the passages of an original that decide, at the document's turn; None where they do not."""
-        if self._copied is None or (hit.text.digest and hit.text == self._texts[at]):
+        if self._copied is None or (hit.text.digest and hit.text == self.queries.entries.text(at)):
             return None
         passages = unpack_simhashes(passages_of(hit.member))
         return passages if self._copied.decides(at, passages) else None
@@ -309,8 +325,9 @@ class UndecidedBatch:
         if self._copied is not None:
             others = (passages for some in self._open for _, passages in some.values())
             self._copied.count(stores, others, partial(are_found, self.queries.profile))
-        for at in range(self._end):
-            best = self._stored[at]
+        self.outcomes, self.mates = [ORIGINAL] * self._end, [None] * self._end
+        for at in self._doubtful():
+            best = self._stored.get(at)
             if self._crowded[at] or self._copied is not None:
                 best = nearer(best, self._best_kept(at))
             if self._copied is not None:
@@ -318,19 +335,23 @@ class UndecidedBatch:
                 best = nearer(best, min(copied, key=by_rank, default=None))
             if best is not None:
                 self.near.pop(at, None)
-                self.mates.append(best.mate)
+                self.mates[at] = best.mate
                 likeness = best.rank.distance, best.similarity, best.containment
-                self.outcomes.append(Outcome("duplicate", best.rank.id, *likeness, best.text))
+                self.outcomes[at] = Outcome("duplicate", best.rank.id, *likeness, best.text)
                 continue
             if self._crowded[at]:
                 self._kept[self._kept_count] = at
                 self._kept_count += 1
             if self._judge is not None:
-                self._judge.keep(self._texts[at])
+                self._judge.keep(self.queries.entries.text(at))
             if self._copied is not None:
                 self._copied.keep(at)
-            self.mates.append(None)
-            self.outcomes.append(ORIGINAL)
+
+    def _doubtful(self) -> Sequence[int]:
+        """List the positions of the documents that may be duplicates, and of those of which something is kept."""
+        if self._judge is not None or self._copied is not None:
+            return range(self._end)
+        return sorted({*self._stored, *np.flatnonzero(self._crowded).tolist()})
 
     def later_near(self, at: int) -> list[int]:
         """List the positions of the later documents of this batch that are near-duplicates of the one at `at`."""
@@ -370,7 +391,7 @@ class UndecidedBatch:
             if self._copied is not None and self._copied.decides(at, self._copied.own[mate]):
                 containment = passage_containment(self._copied.own[at], self._copied.own[mate])
             rank = rank_of(distance, similarity, self._orders[mate], entries.ids[mate])
-            options.append(OriginalOption(rank, similarity, containment, self._texts[mate], mate))
+            options.append(OriginalOption(rank, similarity, containment, entries.text(mate), mate))
         return next(filter(None, (self._judged(at, option) for option in sorted(options, key=by_rank))), None)
 
     def _judged(self, at: int, option: OriginalOption) -> OriginalOption | None:
@@ -378,7 +399,7 @@ class UndecidedBatch:
         if self._judge is None:
             return option
         likeness = option.rank.distance, option.similarity, option.containment
-        verdict = self._judge.judge(self._texts[at], option.text, *likeness)
+        verdict = self._judge.judge(self.queries.entries.text(at), option.text, *likeness)
         if verdict.is_similar and verdict.is_contained:
             return option._replace(similarity=verdict.similarity, containment=verdict.containment)
         if verdict.is_similar:
@@ -400,12 +421,15 @@ class UndecidedBatch:
             others = others[agreement.among(at, others)]
         if self._collections is not None:
             others = others[self._collections[others] == self._collections[at]]
-        apart = distances(entries.simhashes[others], entries.simhashes[at])
-        if self._copied is None:
-            near = apart <= max((reach.blocks, *(reach.bands or ())))
-            others, apart = others[near], apart[near]
         # Only documents that a scan would find count: so a batch decides as the index would.
-        by_blocks = (prefixes[others, : reach.tables] == prefixes[at, : reach.tables]).any(axis=1)
+        shared = prefixes[others] == prefixes[at]
+        if self._copied is None:
+            is_met = shared.any(axis=1)
+            others, shared = others[is_met], shared[is_met]
+            if not len(others):
+                return others, np.empty(0, np.uint8), np.empty(0)
+        apart = distances(entries.simhashes[others], entries.simhashes[at])
+        by_blocks = shared[:, : reach.tables].any(axis=1)
         own = sketches.at(np.array([at]))
         accepted, similarities = judge(self._rule, apart, own, sketches.at(others), by_blocks=by_blocks)
         if self._copied is not None:

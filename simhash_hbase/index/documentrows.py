@@ -9,8 +9,10 @@ point, so at every moment a document that `get` shows can be found. A crash befo
 and `vacuum` deletes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import compress, islice
+from operator import add
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,11 +30,13 @@ from simhash_hbase.rows.keys import (
     band_prefixes,
     band_rows,
     block_rows,
+    copies_row,
     document_key,
     id_digest,
+    member_rows,
     passage_rows,
 )
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, TEXT_BYTES
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 
 # A single compare-and-set takes less time than a put and a second read; several take more.
@@ -89,24 +93,23 @@ def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], fields: RowFiel
 
 def member_values(
     entries: Entries, added: Iterable[int], *, checksum: bool, with_sketch: NDArray[np.bool_] | None = None
-) -> Iterator[bytes]:
+) -> list[bytes]:
     """Encode the member cell of each document; `added` says when each was added, ms since 1970."""
     sketches, passages = Sketches.of_entries(entries), entries.packed_passages
     if with_sketch is not None:
         sketches = sketches._replace(shingles=sketches.shingles * with_sketch)
         passages = [packed if is_marked else b"" for packed, is_marked in zip(passages, with_sketch, strict=True)]
-    columns = zip(
+    columns = (
         entries.ids,
-        added,
+        islice(added, len(entries)),
         entries.lengths.tolist(),
         entries.features.tolist(),
         entries.digests,
         sketches.packed(),
         [dict(metadata) if metadata else None for metadata in entries.metadata],
         passages,
-        strict=True,
     )
-    return (documentcells.encode_member(fields, checksum=checksum) for fields in columns)
+    return documentcells.encode_columns(columns, checksum=checksum)
 
 
 def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
@@ -144,6 +147,41 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
     )
 
 
+class NewCells(NamedTuple):
+    """The new document cells of a batch, a column for each field; for those that replace one there is a `Change`, too.
+
+    Nearly all documents of a corpus have no cell yet, and an object for each would take longer than to decide them.
+    """
+
+    entries: Entries  # The documents.
+    places: Sequence[int]  # Their positions in the batch.
+    columns: Sequence[list[Any]]  # In the order of the fields of `DocumentState`.
+    changes: dict[int, Change]  # By their numbers among the cells.
+
+    @property
+    def are_found(self) -> NDArray[np.bool_]:
+        """Whether each document is one that queries find, not a duplicate."""
+        return np.array([state != "duplicate" for state in self.columns[_STATE]], np.bool_)
+
+    def kept(self, *, checksum: bool) -> list[Cell]:
+        """Make the cell that goes with each: its member, or its entry among its original's copies."""
+        entries, found, digests = self.entries, self.are_found, self.entries.id_digests
+        values = member_values(
+            entries, (added for added, _ in self.columns[_ORDER]), checksum=checksum, with_sketch=found
+        )
+        rows = member_rows(entries.simhashes)
+        qualifiers = list(map(add, digests, self.columns[_DIGEST]))
+        for number in np.flatnonzero(~found).tolist():
+            rows[number] = copies_row(id_digest(self.columns[_OF][number]))
+            qualifiers[number] = digests[number]
+        return list(map(Cell, rows, qualifiers, values, self.columns[_STAMP]))
+
+
+_STATE, _SEEN, _STAMP, _ORDER, _OF, _DIGEST = map(
+    DocumentState.__struct_fields__.index, ("state", "seen", "stamp", "order", "of", "digest")
+)
+
+
 class WriteBatch(NamedTuple):
     """Documents on their way into the store of an index."""
 
@@ -153,87 +191,131 @@ class WriteBatch(NamedTuple):
 
     def plan(
         self, outcomes: Sequence[Outcome], places: Sequence[int], states: Sequence[StoredState | None], *, now: int
-    ) -> list[Change]:
-        """Make the changes of document cells for the documents at these places; `states`: the cells that were read."""
-        oldest = self.profile.oldest(now)
-        changes = []
-        for at, stored in zip(places, states, strict=True):
-            text, outcome = self.entries.texts[at], outcomes[at]
-            new = DocumentState(
-                id=self.entries.ids[at],
-                simhash=text.simhash,
-                state=outcome.state,
-                seen=now,
-                stamp=now,
-                order=(now, at),
-                of=outcome.of,
-                distance=outcome.distance,
-                similarity=outcome.similarity,
-                containment=outcome.containment,
-                digest=text.digest,
-                of_text=outcome.of_text,
-                batch=self.entries.batch,
-            )
+    ) -> NewCells:
+        """Make the new document cells of the documents at these places; `states`: the cells that were read."""
+        if not places:
+            return NewCells(self.entries.take([]), [], [], {})
+        entries = self._at(places)
+        columns = self._columns(entries, [outcomes[at] for at in places], places, now)
+        changes = {}
+        for number, stored in enumerate(states):
             if stored is not None:
-                old, _ = stored
-                new = msgspec.structs.replace(new, stamp=stamp_above(now, old.stamp))
-                known = old.found(oldest)
-                if known and known.text.is_same(new.text):
-                    # A known original that is added again stays an original, unless it has expired.
-                    state = known.state if new.state == "added" else new.state
-                    # The document stays in the batch that brought its text.
-                    new = msgspec.structs.replace(new, state=state, order=known.order, batch=known.batch)
-            changes.append(Change.of(at, self.entries.id_digests[at], stored, new, checksum=self.profile.checksums))
-        return changes
+                planned = DocumentState(*(column[number] for column in columns))
+                new = self._over(stored, planned, now)
+                changes[number] = Change.of(
+                    places[number], entries.id_digests[number], stored, new, checksum=self.profile.checksums
+                )
+                for column, value in zip(columns, msgspec.structs.astuple(new), strict=True):
+                    column[number] = value
+        return NewCells(entries, places, columns, changes)
 
-    def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
-        """Write changes in the order that keeps documents findable; return those that other writers got ahead of."""
-        self.put_rows_and_members(changes)
-        refused = commit(self.store, changes, below=below)
-        lost = {change.at for change in refused}
-        drop_members(self.store, [change for change in changes if change.at not in lost])
-        return refused
+    def _columns(
+        self, entries: Entries, outcomes: Sequence[Outcome], places: Sequence[int], now: int
+    ) -> list[list[Any]]:
+        """Return the fields of the document cells of documents that have none."""
+        count = len(places)
+        state, of, distance, similarity, containment, of_text = map(list, zip(*outcomes, strict=True))
+        texts = [digest[:TEXT_BYTES] for digest in entries.digests]
+        return [
+            list(entries.ids),
+            entries.simhashes.tolist(),
+            state,
+            [now] * count,  # When it was seen.
+            [now] * count,  # Its stamp.
+            [(now, at) for at in places],
+            [b""] * count,  # Of claims: their tokens.
+            *(of, distance, similarity, containment),
+            [None] * count,  # Of claims: the decision before.
+            texts,
+            of_text,
+            [entries.batch] * count,
+        ]
+
+    def _over(self, stored: StoredState, new: DocumentState, now: int) -> DocumentState:
+        """Return a new document cell as it replaces one that stands."""
+        old, _ = stored
+        new = msgspec.structs.replace(new, stamp=stamp_above(now, old.stamp))
+        known = old.found(self.profile.oldest(now))
+        if known is None or not known.text.is_same(new.text):
+            return new
+        # A known original that is added again stays an original, unless it has expired.
+        state = known.state if new.state == "added" else new.state
+        # The document stays in the batch that brought its text.
+        return msgspec.structs.replace(new, state=state, order=known.order, batch=known.batch)
+
+    def apply(self, cells: NewCells, *, below: int | None = None) -> list[int]:
+        """Write cells in the order that keeps documents findable; return places that other writers got ahead of.
+
+        Without transactions the cells of documents that have none are put at the timestamp `below`,
+        `ServerClock.decision_time`; without it, and where they are few, they are compared and set.
+        """
+        if not cells.places:
+            return []
+        has_rows = np.zeros(len(cells.places), np.bool_)
+        has_rows[[number for number, change in cells.changes.items() if change.has_rows]] = True
+        kept = cells.kept(checksum=self.profile.checksums)
+        self._put(cells.entries, kept, cells.are_found, has_rows, cells.columns[_SEEN])
+        lost = self._commit(cells, below)
+        drop_members(self.store, [change for number, change in cells.changes.items() if number not in lost])
+        return [cells.places[number] for number in sorted(lost)]
 
     def put_rows_and_members(self, changes: Sequence[Change]) -> None:
         """Write members and entries among copies, then missing rows: with these the documents are findable."""
-        if not changes:
-            return
-        places = [change.at for change in changes]
-        entries = self.entries if places == list(range(len(self.entries))) else self.entries.take(places)
-        found = np.array([not change.new.is_duplicate for change in changes])
+        if changes:
+            entries = self._at([change.at for change in changes])
+            found = np.array([not change.new.is_duplicate for change in changes], np.bool_)
+            has_rows = np.array([change.has_rows for change in changes], np.bool_)
+            seen = [change.new.seen for change in changes]
+            self._put(entries, document_cells(entries, changes), found, has_rows, seen)
+
+    def _put(
+        self,
+        entries: Entries,
+        cells: Sequence[Cell],
+        found: NDArray[np.bool_],
+        has_rows: NDArray[np.bool_],
+        seen: Sequence[int],
+    ) -> None:
         # Where HBase removes old cells, a refresh rewrites all cells of a document.
-        all_again = self.profile.ttl_ms is not None
-        lacking = np.array([all_again or not change.has_rows for change in changes])
+        lacking = found & ~has_rows if self.profile.ttl_ms is None else found
         # Another text may have the same fingerprint, so the other rows are written whatever stands there.
-        rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
-        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, changes))
+        rows = entry_rows(self.profile, entries, with_blocks=lacking, with_bands=found)
+        self.store.put(FAMILY_DOCUMENTS, cells)
         if len(rows.prefixes):
-            seen = max(change.new.seen for change in changes if not change.new.is_duplicate)
-            self.store.put_rows(rows, timestamp=seen)
+            self.store.put_rows(rows, timestamp=max(compress(seen, found.tolist())))
+
+    def _commit(self, cells: NewCells, below: int | None) -> set[int]:
+        """Write document cells so that no late request does harm; return numbers of those that others got ahead of."""
+        values = documentcells.encode_columns(cells.columns, checksum=self.profile.checksums)
+        keys = list(map(document_key, cells.entries.id_digests))
+        new, compared = [number for number in range(len(keys)) if number not in cells.changes], list(cells.changes)
+        lost: set[int] = set()
+        if isinstance(self.store, Transactional):
+            # Inside the transaction the cells that were read as empty are empty yet.
+            if new:
+                self.store.put(FAMILY_DOCUMENTS, [Cell(*keys[number], values[number]) for number in new])
+        elif below is None or len(new) <= FEW:
+            compared = list(range(len(keys)))
+        else:
+            stand = put_first(self.store, [Cell(*keys[number], values[number], below) for number in new])
+            lost.update(number for number, stands in zip(new, stand, strict=True) if not stands)
+        if compared:
+            old = {number: change.old_value for number, change in cells.changes.items()}
+            swaps = [Swap(*keys[number], old.get(number), values[number]) for number in compared]
+            swapped = self.store.compare_and_set(swaps)
+            lost.update(number for number, done in zip(compared, swapped, strict=True) if not done)
+        return lost
+
+    def _at(self, places: Sequence[int]) -> Entries:
+        return self.entries if list(places) == list(range(len(self.entries))) else self.entries.take(places)
 
 
-def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
-    """Write document cells so that no late request does harm; return changes that other writers got ahead of.
-
-    Without transactions first cells are put at the timestamp `below`, `ServerClock.decision_time`; without it, and
-    where they are few, they are compared and set.
-    """
-    first = [change for change in changes if change.old is None]
-    compared = [change for change in changes if change.old is not None]
-    refused: list[Change] = []
-    if isinstance(store, Transactional):
-        # Inside the transaction the cells that were read as empty are empty yet.
-        if first:
-            store.put(FAMILY_DOCUMENTS, [Cell(*change.key, change.value) for change in first])
-    elif below is None or len(first) <= FEW:
-        compared = list(changes)
-    else:
-        stand = put_first(store, [Cell(*change.key, change.value, below) for change in first])
-        refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
-    if compared:
-        swapped = store.compare_and_set([Swap(*change.key, change.old_value, change.value) for change in compared])
-        refused += [change for change, done in zip(compared, swapped, strict=True) if not done]
-    return refused
+def commit(store: Store, changes: Sequence[Change]) -> list[Change]:
+    """Replace document cells by compare-and-set; return changes that other writers got ahead of."""
+    if not changes:
+        return []
+    swapped = store.compare_and_set([Swap(*change.key, change.old_value, change.value) for change in changes])
+    return [change for change, done in zip(changes, swapped, strict=True) if not done]
 
 
 def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:

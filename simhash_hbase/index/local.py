@@ -52,6 +52,7 @@ from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.copied import PassagePair, compare_passages
 from simhash_hbase.index.copies import Copies, find_copies
+from simhash_hbase.index.decisions import Decisions
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.documentrows import WriteBatch
 from simhash_hbase.index.documents import StoredDocuments
@@ -533,14 +534,11 @@ class LocalIndex(Index):
         return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge, server_clock=self._server_clock)
 
     @traced("dedup")
-    def dedup_entries(
-        self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()
-    ) -> list[Decision]:
+    def dedup_entries(self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()) -> Decisions:
         """Decide the next documents of a corpus; no id may come twice in one call."""
         self._check_open()
         check_storable(entries)
-        decisions = deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts)
-        return list(map(as_given, decisions))
+        return deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts).given()
 
     @traced("stats")
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:

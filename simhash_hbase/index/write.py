@@ -15,6 +15,7 @@ from simhash_hbase.index.copies import delete_copies
 from simhash_hbase.index.documentrows import WriteBatch, commit, drop_members, read_states
 from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, StoredState, removal
 from simhash_hbase.stores.base import Store, Transactional, atomically
@@ -56,34 +57,32 @@ def write_documents(
     """Write documents with the states decided for them.
 
     A batch of any size takes at most seven calls of the store, or six where `cells` has the document cells as they were
-    read before. A store with transactions takes six, in one transaction, which reads the cells itself in any case. The
+    read before. A store with transactions takes six, in one transaction, which reads the cells itself. The
     server's time takes two more calls a minute, and other writers that change the same documents take more attempts.
     """
     store, entries = batch.store, batch.entries
     now = server_clock.writing_time(now)
     outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
-    first: dict[int, Change] = {}
+    first: list[Change] | None = None
     pending: list[int] = list(range(len(entries)))
-    # Cells that were read outside of the transaction may have changed before it began.
-    if cells is None or isinstance(store, Transactional):
-        states, below = None, server_clock.decision_time()
-    else:
-        states, below = cells
+    states, below = (None, server_clock.decision_time()) if cells is None else cells
     for attempt in attempts(store):
         with attempt, atomically(store):
             if states is None:
                 digests = [entries.id_digests[at] for at in pending]
                 states = read_states(store, [entries.ids[at] for at in pending], digests)
             attempt.cells_were_read()
-            changes = batch.plan(outcomes, pending, states, now=now)
+            planned = batch.plan(outcomes, pending, states, now=now)
             # A later attempt may find cells that this one wrote, so only the first one tells which ids were known.
-            first = {**{change.at: change for change in changes}, **first}
-            pending = [change.at for change in batch.apply(changes, below=below)]
+            first = list(planned.changes.values()) if first is None else first
+            pending = batch.apply(planned, below=below)
         # A delete may hide a put into an empty cell: only a compare-and-set notices that.
         states = below = None
         if not pending:
-            plans = [first[at] for at in range(len(entries))]
-            return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
+            written = Written([False] * len(entries), [False] * len(entries))
+            for change in first or ():
+                written.known[change.at], written.moved[change.at] = change.is_known, change.moves
+            return written
     raise _lost(len(pending), entries.ids[pending[0]])
 
 
@@ -126,6 +125,11 @@ def is_in(batch: str, state: DocumentState) -> bool:
     """Return whether the decision in force of a document cell is of a batch."""
     decision = state.shown()
     return decision is not None and decision.batch == batch
+
+
+def kept_growing(store: Store, entries: Entries) -> StoreBusy:
+    """Return the error of a transaction that every attempt found too little room for."""
+    return StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
 
 
 def _lost(count: int, name: str) -> StoreBusy:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Annotated, Literal, TypedDict, Unpack, get_args
+from typing import Annotated, Any, Literal, TypedDict, Unpack, get_args
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
 from simhash_hbase.plugins import ANALYZERS, offered_names
@@ -327,7 +329,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def is_short(self, features: int, characters: int) -> bool:
         """Return whether a text is so short that near copies may be missed; 0 stands for an unknown number."""
-        return 0 < features < self.short or 0 < characters < self.short_characters
+        return bool(self._are_few(features, characters))
+
+    def are_short(self, features: NDArray[np.int32], characters: NDArray[np.int32]) -> list[bool]:
+        """Return what `is_short` does for each of several texts."""
+        short: list[bool] = self._are_few(features, characters).tolist()
+        return short
+
+    def _are_few(self, features: Any, characters: Any) -> Any:  # noqa: ANN401 - numbers or arrays
+        few_features = (features > 0) & (features < self.short)
+        return few_features | ((characters > 0) & (characters < self.short_characters))
 
     def oldest(self, now: int) -> int:
         """Return the time since which a document must have been seen to count at `now`, both in ms since 1970."""

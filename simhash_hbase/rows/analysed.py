@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ SKETCH_WORDS = 8  # A sketch is eight 64-bit words, 64 bytes.
 SKETCH_BINS = 64 * SKETCH_WORDS  # A sketch has one bit of each of so many minima.
 
 Metadata = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,8 @@ class Entries:
     """Hashes of the passages of each text, ascending, 8 bytes each, big-endian; None: the index keeps no passages."""
     batch: str | None = None
     """The batch that all of them come in; None: in none."""
+    known_id_digests: Sequence[bytes] | None = None
+    """What `id_digests` has, where another process has computed it; None: not computed."""
 
     def __post_init__(self) -> None:
         if not {str}.issuperset(map(type, self.ids)):
@@ -67,7 +70,8 @@ class Entries:
             ids = [exact(name) if isinstance(name, str) else name for name in self.ids]
             object.__setattr__(self, "ids", ids)
         columns = (self.simhashes, self.sketches, self.shingles, self.features, self.lengths, self.segments)
-        sizes = {len(column) for column in (*columns, self.ids, self.digests, self.metadata, self.packed_passages)}
+        lists = (self.ids, self.digests, self.metadata, self.packed_passages, self.known_id_digests or self.ids)
+        sizes = {len(column) for column in (*columns, *lists)}
         if len(sizes) != 1:
             raise InvalidArgument(f"columns of one length are wanted, these have {sorted(sizes)}")
 
@@ -158,38 +162,55 @@ class Entries:
             if all(part.passages is None for part in parts)
             else [packed for part in parts for packed in part.packed_passages],
             batch=parts[0].batch,
+            known_id_digests=None
+            if any(part.known_id_digests is None for part in parts)
+            else [digest for part in parts for digest in part.known_id_digests or ()],
         )
+
+    def text(self, at: int) -> documentcells.Text:
+        """Return the fingerprint and digest of a document's text, which tell texts of one id apart."""
+        return documentcells.Text(int(self.simhashes[at]), self.digests[at][: layout.TEXT_BYTES])
 
     @cached_property
     def texts(self) -> list[documentcells.Text]:
-        """The fingerprint and digest of each document's text, which tell texts of one id apart."""
+        """What `text` returns for each document."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
         return [documentcells.Text(simhash, digest[: layout.TEXT_BYTES]) for simhash, digest in pairs]
 
     @cached_property
     def id_digests(self) -> list[bytes]:
         """Digests of the ids: their cells' keys are made of them."""
-        return list(map(id_digest, self.ids))
+        return list(map(id_digest, self.ids) if self.known_id_digests is None else self.known_id_digests)
+
+    def with_id_digests(self) -> "Entries":
+        """Return the same with digests that other processes need not compute."""
+        return replace(self, known_id_digests=self.id_digests)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> "Entries":
         """Select documents by position, in the order asked for."""
-        at = np.asarray(rows, dtype=np.intp)
-        places = at.tolist()
+        at: slice | NDArray[np.intp]
+        if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
+            # A stretch is not copied.
+            at = slice(rows.start, max(rows.start, rows.stop))
+        else:
+            at = np.asarray(rows, dtype=np.intp)
+        known = self.known_id_digests
         return Entries(
-            ids=[self.ids[i] for i in places],
+            ids=_chosen(self.ids, at),
             simhashes=self.simhashes[at],
             sketches=self.sketches[at],
             shingles=self.shingles[at],
             features=self.features[at],
             lengths=self.lengths[at],
-            digests=[self.digests[i] for i in places],
-            metadata=[self.metadata[i] for i in places],
+            digests=_chosen(self.digests, at),
+            metadata=_chosen(self.metadata, at),
             bands=None if self.bands is None else self.bands[at],
-            passages=None if self.passages is None else [self.passages[i] for i in places],
+            passages=None if self.passages is None else _chosen(self.passages, at),
             batch=self.batch,
+            known_id_digests=None if known is None else _chosen(known, at),
         )
 
     def in_batch(self, name: str | None) -> "Entries":
@@ -201,6 +222,10 @@ class Entries:
             When it is no name of a batch: 1 to 128 bytes of UTF-8 without control characters.
         """
         return self if name is None else replace(self, batch=checked_batch(name))
+
+
+def _chosen(column: Sequence[T], at: slice | NDArray[np.intp]) -> Sequence[T]:
+    return column[at] if isinstance(at, slice) else [column[place] for place in at.tolist()]
 
 
 def check_storable(entries: Entries) -> None:

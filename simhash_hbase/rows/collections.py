@@ -93,7 +93,7 @@ class Collection:
         bands = None if entries.bands is None else entries.bands ^ self._segment_mask
         passages = None if entries.passages is None else list(map(self._masked_passages, entries.passages))
         simhashes = entries.simhashes ^ self._simhash_array
-        return replace(entries, ids=ids, simhashes=simhashes, bands=bands, passages=passages)
+        return replace(entries, ids=ids, simhashes=simhashes, bands=bands, passages=passages, known_id_digests=None)
 
     def masked_passages(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the hashes that are stored for those of passages: the upper 32 bits are the segments of their rows."""

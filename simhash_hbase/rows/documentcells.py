@@ -5,8 +5,9 @@ the one authoritative word on an id: a member counts only while the document cel
 the old and the new form of a document cell, and lists the cells that nothing names afterwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import repeat
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -312,9 +313,13 @@ def encode(record: Member | DocumentState, *, checksum: bool) -> bytes:
     return _encoded(_written_fields(record, whole=checksum), checksum=checksum)
 
 
-def encode_member(fields: tuple[Any, ...], *, checksum: bool) -> bytes:
-    """Encode a member of which the fields are given in the order of `PassageMember`, as `encode` does with a record."""
-    return _encoded(fields if checksum or fields[-1] else fields[:-1], checksum=checksum)
+def encode_columns(columns: Sequence[Iterable[Any]], *, checksum: bool) -> list[bytes]:
+    """Encode records as `encode` does, of which the fields are columns in the order of `PassageMember` or a state."""
+    if checksum:
+        sealed = zip(*columns, repeat(checksums.PLACEHOLDER), strict=False)
+        return list(map(checksums.sealed, map(_encode, sealed)))
+    # What is left out where there is none, passages or batch, is the last field.
+    return [_encode(fields if fields[-1] else fields[:-1]) for fields in zip(*columns, strict=True)]
 
 
 def _encoded(fields: tuple[Any, ...], *, checksum: bool) -> bytes:

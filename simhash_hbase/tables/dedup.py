@@ -14,6 +14,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.chunks import analyse, whole_chunk
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS, document_batches
+from simhash_hbase.index.decisions import Decisions
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.local import LocalIndex
@@ -126,7 +127,7 @@ class DedupRequest(TableRequest[Decision]):
     ) -> Iterator[tuple[int, Decision]]:
         unique_ids = corpus.documents.UniqueIds(refused.add, reason=_repeated_row)
 
-        def parts() -> Iterator[tuple[Entries, list[Document]]]:
+        def parts() -> Iterator[tuple[Entries, Sequence[Document]]]:
             for chunk in analyse(records, index.analysis, workers=self.workers):
                 for reject in chunk.rejects:
                     refused.add(reject)
@@ -135,7 +136,7 @@ class DedupRequest(TableRequest[Decision]):
         with judging(index.profile, exact=self.exact, contained=self.contained) as judge:
             deduplicator = index.deduplicator(judge=judge)
 
-            def decide(entries: Entries, texts: list[str]) -> list[Decision]:
+            def decide(entries: Entries, texts: list[str]) -> Decisions:
                 return index.dedup_entries(entries.in_batch(self.batch), deduplicator, texts=texts)
 
             if self.keep.by != "first":

@@ -7,13 +7,13 @@ import msgspec
 from simhash_hbase.index import dedup, documentrows, search
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.claim.machine import ClaimBatch, Step, as_duplicate, as_original
-from simhash_hbase.index.documentrows import WriteBatch, put_first, read_states
+from simhash_hbase.index.documentrows import put_first, read_states
 from simhash_hbase.index.timestamps import ServerClock
-from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, Text
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, Text
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
-_begun, _plan, _put_first = machine._begun, WriteBatch.plan, put_first
+_begun, _put_first = machine._begun, put_first
 _decision_time, _entry_rows = ServerClock.decision_time, documentrows.entry_rows
 _as_pending, _judge_pending = machine.as_pending, protocol.Verdicts.judge_pending
 
@@ -88,10 +88,9 @@ def _at_own_time(claim, state, now, previous) -> DocumentState:
     return msgspec.structs.replace(_begun(claim, state, now, previous), stamp=now)
 
 
-def _with_equal_bytes(batch, outcomes, places, cells, *, now: int) -> list[Change]:
+def _with_equal_bytes(now: int, *stamps: int) -> int:
     """Stamp cells by the writer's clock alone, so that a cell may come to hold what it held before."""
-    changes = _plan(batch, outcomes, places, cells, now=now)
-    return [change._replace(new=msgspec.structs.replace(change.new, stamp=now)) for change in changes]
+    return now
 
 
 MUTATIONS = {
@@ -105,7 +104,7 @@ MUTATIONS = {
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
     "stamps": [(machine, "_begun", _at_own_time)],
-    "raising": [(WriteBatch, "plan", _with_equal_bytes)],
+    "raising": [(documentrows, "stamp_above", _with_equal_bytes)],
     "refresh": [(ClaimBatch, "refresh", lambda run, named: set())],
     "expiry": [(protocol.Verdicts, "judge_pending", _pass_expired)],
     "below": [(machine, "put_first", _put_unstamped)],

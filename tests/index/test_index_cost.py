@@ -73,7 +73,7 @@ COSTS = [
         NEARBY,
         dedup,
         [QUERIES[0] | apart(1), QUERIES[2] | apart(500)],
-        "get scan get_rows get transaction get put put_rows put",
+        "transaction get scan get_rows get put put_rows put",
     ),
     (NEARBY | COPIED, remove, [COPIED, NEARBY], "transaction get compare_and_set delete get_rows"),
     # Claims read the cells of their documents once; the second of the reads of copies is that of the originals.

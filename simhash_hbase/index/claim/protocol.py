@@ -10,18 +10,19 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from simhash_hbase.errors import ClaimContended, StoreBusy
+from simhash_hbase.errors import ClaimContended
 from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import machine
 from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Neighbour, Step, Watched
+from simhash_hbase.index.decisions import Decisions
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.members import found_since
 from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.index.timestamps import Timer
-from simhash_hbase.index.write import attempts
+from simhash_hbase.index.write import attempts, kept_growing
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
@@ -32,7 +33,7 @@ FIRST_PAUSE_S = 0.005
 LONGEST_PAUSE_S = 0.25
 
 
-def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
+def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> Decisions:
     """Decide and write a batch inside one transaction."""
     deduplicator = Deduplicator(store, profile)
     for attempt in attempts(store):
@@ -54,7 +55,7 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                 batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), states, now=now))
                 documentrows.refresh_within(store, profile, plan.seen, now=now)
             return plan.decisions
-    raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
+    raise kept_growing(store, entries)
 
 
 def claim_by_protocol(

@@ -151,7 +151,7 @@ class Decontamination:
                     errors = (answer for _, answer in outcomes if isinstance(answer, SimhashError))
                     yield outcomes[0][0], next(errors, answers)
 
-            for results in documents.acted(index, held, with_texts=True):
+            for results in documents.acted(index, held, analysed=False):
                 some = list(results)
                 for document, answers in some:
                     for suite, answer in zip(suites, answers, strict=True):

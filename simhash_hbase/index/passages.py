@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_letters
 from simhash_hbase.index.answers import ClueAnswer, ClueMatch, HeldItem, ItemsAnswer, Passage, PassagesAnswer, Span
 from simhash_hbase.index.arguments import PASSAGE_DOCUMENTS, PassageSearch
 from simhash_hbase.index.members import Members, found_since
@@ -42,7 +42,8 @@ class Clue:
     """A text that is looked for: its hashes, and where they stand.
 
     It has none where the text is shorter than the runs that the index hashes. With `every_run` they are the hashes of
-    all its runs, so it has each passage of a document that it holds, and not only those that winnowing keeps.
+    all its runs, so it has each passage of a document that it holds, and not only those that winnowing keeps. An error
+    calls it by its `name`.
 
     Raises
     ------
@@ -50,14 +51,16 @@ class Clue:
         When the text has no letter, number or mark.
     """
 
-    def __init__(self, profile: Profile, collection: Collection, text: str, *, every_run: bool = False) -> None:
+    def __init__(
+        self, profile: Profile, collection: Collection, text: str, *, name: str = "", every_run: bool = False
+    ) -> None:
         length, gram = _lengths(profile)
         batch = Batch([text], profile.form)
         [kept] = batch.passages(length, gram)
         self.starts, self.stops = normal_places(text, profile.form)
         """The stretch of the text that each character of the normal form comes from, half-open, shape (characters,)."""
         if not len(self.starts):
-            raise EmptyDocument(no_words())
+            raise EmptyDocument(no_letters(name))
         # A document that has the clue among other text may have kept other runs of its ends.
         [asked] = batch.passages(gram, gram) if every_run or len(self.starts) < 2 * length else [kept]
         self.gram = gram
@@ -200,7 +203,7 @@ def find_clue(
     store: Store, profile: Profile, collection: Collection, document: Document, *, limit: int | None, oldest: int
 ) -> ClueAnswer:
     """Find the documents that hold a clue or a part of it."""
-    clue = Clue(profile, collection, _text(document))
+    clue = Clue(profile, collection, _text(document), name=document.id)
     if not len(clue.hashes):
         raise InvalidArgument(
             f"the text has {len(clue.starts)} letters, numbers and marks: {clue.gram} at least are found in this index"
@@ -230,7 +233,7 @@ def find_passages(
     store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
 ) -> PassagesAnswer:
     """Find the spans of a text that stand in other documents; a text shorter than a hashed run has none."""
-    clue = Clue(profile, collection, _text(document))
+    clue = Clue(profile, collection, _text(document), name=document.id)
     same = (document.metadata or {}).get(search.same) if search.same is not None else None
     if same is None and search.same is not None:
         raise InvalidArgument(
@@ -276,7 +279,7 @@ def find_items(
     The text's own id is of no importance: ids of items and of texts are of different worlds. An item stands in the text
     where the text has its passages; two of them are one span as in `Clue.runs`.
     """
-    clue = Clue(profile, collection, _text(document), every_run=True)
+    clue = Clue(profile, collection, _text(document), name=document.id, every_run=True)
     if not len(clue.hashes):
         return ItemsAnswer(document.id, [], truncated=False)
     found = find_holders(store, profile, clue, name=collection.stored_id(""), oldest=oldest)

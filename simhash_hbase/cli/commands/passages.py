@@ -65,7 +65,7 @@ def find(
         found = 0
         with corpus.Documents("find", files, reading, output.listener) as documents:
             documents.joins = False
-            for answers in documents.acted(index, partial(index.found, limit=choice.limit), with_texts=True):
+            for answers in documents.acted(index, partial(index.found, limit=choice.limit), analysed=False):
                 for document, answer in answers:
                     found += bool(answer.matches)
                     _print_found(output, document.id, answer)
@@ -163,7 +163,7 @@ def passages(
             if path is not None
         }
         report = stack.enter_context(_report(choice.report, url, files, documents))
-        for answers in documents.acted(index, partial(index.repeated, search=search), with_texts=True):
+        for answers in documents.acted(index, partial(index.repeated, search=search), analysed=False):
             for document, answer in answers:
                 shown = _longest(answer) if choice.longest else answer
                 found += bool(shown.passages)

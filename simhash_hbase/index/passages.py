@@ -99,14 +99,19 @@ class Clue:
         """Return the first and last run of each stretch of the clue of which a document holds these hashes.
 
         Shape (stretches, 2).
-        Between two runs of a stretch the document has kept none that it lacks of the clue: it may differ there in less
-        than a window.
+        Runs with a character of the text in common are in one stretch. Between two others of a stretch the document has
+        kept none that it lacks of the clue: it may differ there in less than a window.
         """
         at = self._places(held)
         lacking = self._kept_before[at[1:]] - self._kept_before[at[:-1] + 1]
         apart = (np.diff(self.places[at]) > self.window) | (lacking > 0)
+        apart &= ~self.do_meet(at[:-1], at[1:])
         firsts, lasts = np.append(True, apart)[: len(at)], np.append(apart, True)[: len(at)]
         return np.column_stack((at[firsts], at[lasts]))
+
+    def do_meet(self, earlier: NDArray[np.intp], later: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return whether runs have a character of the text in common with later ones: letters may be parts of one."""
+        return self.starts[self.places[later]] < self.stops[self.places[earlier] + self.gram - 1]
 
     def span(self, first: int, last: int) -> Span:
         """Return the part of the text from one run to another, in characters of the text as it came."""
@@ -302,23 +307,31 @@ def find_items(
 
 
 def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last run of each stretch in which neighbours are in so many documents, the same ones."""
+    """Yield the first and last run of each stretch in which neighbours meet, or are in so many same documents.
+
+    Neighbours meet where they have a character in common, so stretches do not overlap.
+    """
     is_shared = np.diff(holders.ends) >= at_least
     lacking = np.cumsum(clue.kept[clue.numbers] & ~is_shared[clue.numbers])
-    begun = before = None
-    for at in np.flatnonzero(is_shared[clue.numbers]).tolist():
-        if begun is not None and before is not None:
-            both = np.intersect1d(holders.of(clue.numbers[before]), holders.of(clue.numbers[at]), assume_unique=True)
-            is_near = clue.places[at] - clue.places[before] <= clue.window and lacking[at] == lacking[before]
-            is_over = clue.places[at] < clue.places[before] + clue.gram and len(both) > 0
-            if not (is_near and (len(both) >= at_least or is_over)):
-                yield begun, before
-                begun = at
-        else:
-            begun = at
-        before = at
-    if begun is not None and before is not None:
+    shared = np.flatnonzero(is_shared[clue.numbers])
+    if not len(shared):
+        return
+    meets = clue.do_meet(shared[:-1], shared[1:]).tolist()
+    runs = shared.tolist()
+    begun = runs[0]
+    for before, at, does_meet in zip(runs, runs[1:], meets, strict=False):
+        is_near = clue.places[at] - clue.places[before] <= clue.window and lacking[at] == lacking[before]
+        if does_meet or (is_near and _count_both(clue, holders, before, at) >= at_least):
+            continue
         yield begun, before
+        begun = at
+    yield begun, runs[-1]
+
+
+def _count_both(clue: Clue, holders: HoldersOfHashes, before: int, at: int) -> int:
+    """Count the documents that have both of two runs."""
+    of_both = (holders.of(clue.numbers[before]), holders.of(clue.numbers[at]))
+    return len(np.intersect1d(*of_both, assume_unique=True))
 
 
 def _text(document: Document) -> str:

@@ -28,7 +28,7 @@ PASSAGES = f"{ANSWERS}, cut string, mark string"
 ITEMS = f"{ANSWERS}, held array<binary>"
 SUITE_BYTES = 2  # Bytes of the number of a suite before the digest of an item's id.
 
-Row = dict[str, Any]
+AnswerRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _answers(corpus: Input, columns: str, answered: Callable[[Chunk], pa.RecordB
     return CorpusAnswers(answers, *(counts or (0, 0, 0)))
 
 
-def _batch(columns: str, order: Order, rows: Iterable[tuple[Document, Row | SimhashError]]) -> pa.RecordBatch:
+def _batch(columns: str, order: Order, rows: Iterable[tuple[Document, AnswerRow | SimhashError]]) -> pa.RecordBatch:
     """Make a batch of the rows of documents, and of those that the index refused."""
     return rows_batch(
         columns,
@@ -152,18 +152,22 @@ def _batch(columns: str, order: Order, rows: Iterable[tuple[Document, Row | Simh
 # Functions of the module, since the forms of answers cannot be pickled for Spark's workers.
 def _passages_row(
     document: Document, answer: PassagesAnswer | SimhashError, *, longest: bool, rewritten: Sequence[str]
-) -> tuple[Document, Row | SimhashError]:
+) -> tuple[Document, AnswerRow | SimhashError]:
     if isinstance(answer, SimhashError):
         return document, answer
     shown, text = answer.longest() if longest else answer, document.text or ""
-    row: Row = {"line": _line(REPEATED.write(shown)), "found": bool(shown.passages), "truncated": answer.truncated}
+    row: AnswerRow = {
+        "line": _line(REPEATED.write(shown)),
+        "found": bool(shown.passages),
+        "truncated": answer.truncated,
+    }
     rewrite = {"cut": shown.cut, "mark": shown.mark}
     return document, row | {name: _line({"id": document.id, "text": rewrite[name](text)}) for name in rewritten}
 
 
 def _items_row(
     names: Sequence[str], document: Document, answers: list[ItemsAnswer] | SimhashError
-) -> tuple[Document, Row | SimhashError]:
+) -> tuple[Document, AnswerRow | SimhashError]:
     if isinstance(answers, SimhashError):
         return document, answers
     line = TextItems.of(document.id, names, answers)

@@ -14,7 +14,7 @@
         ├── InvalidProfile        a combination of index options that cannot be
         ├── InvalidInput          a file or a line of it cannot be read as documents
         ├── TooManyDuplicates     more of a corpus would be removed than its caller allows
-        ├── EmptyDocument         a text has no usable words, so it has no fingerprint
+        ├── EmptyDocument         a text has no usable words, or nothing to look for
         ├── DocumentMissing       the index does not hold a document of this id
         ├── IndexMissing          there is no index at this address
         ├── IndexExists           there is one already
@@ -136,6 +136,12 @@ class EmptyDocument(Permanent, ValueError):
 def no_words(name: str | None = None) -> str:
     """Return the sentence why a text has no fingerprint."""
     return f"the text{f' of {name!r}' if name else ''} has no usable words, so it has no fingerprint"
+
+
+def no_letters(name: str | None = None) -> str:
+    """Return the sentence why a text cannot be looked for in other texts."""
+    named = f" of {name!r}" if name else ""
+    return f"the text{named} has no letters, numbers or marks, so there is nothing to look for"
 
 
 class DocumentMissing(Permanent, LookupError):

@@ -275,6 +275,17 @@ passages = (
            help="Least number of other documents that hold a passage."),
     option("--same", metavar="FIELD",
            help="Count only documents with the same value in this metadata field; with --metadata-field FIELD."),
+    option("--longest", is_flag=True, help="Print only the longest passage of each text."),
+)  # fmt: skip
+
+suites = (
+    option("--against", multiple=True, metavar="COLLECTION", help="Look for the documents of this collection, such as"
+           " items of an evaluation set, or for those of the index at this address. Repeatable."),
+    option("--at-share", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE",
+           show_default=f"{defaults.ITEM_SHARE:g}",
+           help="With --against, print an item only if a text holds at least this share of it."),
+    option("--suites", type=click.Path(dir_okay=False), metavar="FILE",
+           help="With --against, write how many items of each COLLECTION stand in how many texts, as JSON lines."),
 )  # fmt: skip
 
 index = collected(

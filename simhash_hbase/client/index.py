@@ -329,11 +329,11 @@ class RemoteIndex(Index):
     def _single(self, operation: Operation[A], item: Document | str, parameters: Parameters | None = None) -> A:
         """Send one document or id."""
         if _is_blank(item):
-            raise errors.EmptyDocument(errors.no_words(_id(item)))
+            raise errors.EmptyDocument(operation.lack(_id(item)))
         try:
             record = self._service.request("POST", operation.path, parameters, body=_line(item))
         except errors.EmptyDocument as error:
-            raise errors.EmptyDocument(errors.no_words(_id(item))) from error
+            raise errors.EmptyDocument(operation.lack(_id(item))) from error
         except errors.InvalidInput as error:
             if (named := self._naming(_id(item), error)) is error:
                 raise
@@ -358,7 +358,7 @@ class RemoteIndex(Index):
         if record.get("id", name) != name:
             raise self._http.no_answer(OTHER)
         # The service calls a blank text no document.
-        return errors.EmptyDocument(errors.no_words(name)) if _is_blank(item) else self._naming(name, error)
+        return errors.EmptyDocument(operation.lack(name)) if _is_blank(item) else self._naming(name, error)
 
     def _naming(self, name: str, error: errors.SimhashError) -> errors.SimhashError:
         """Return the error, with the document's id if the document is too long: then the service has not read it."""

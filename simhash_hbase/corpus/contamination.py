@@ -4,9 +4,11 @@ A suite is a collection of an index to which the items were added. An item count
 passages, which `simhash_hbase.index.passages` says more of.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
+from typing import NamedTuple, Self
 
 from simhash_hbase.corpus.documents import Documents, check_destinations, spooled
 from simhash_hbase.corpus.forms import kept_form, looks_into
@@ -14,12 +16,54 @@ from simhash_hbase.corpus.options import Reading, RunListener
 from simhash_hbase.corpus.writers import check_kept, open_kept
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.chunks import Chunk
-from simhash_hbase.index.answers import ItemsAnswer
+from simhash_hbase.index.answers import HeldItem, ItemsAnswer
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Sources
 from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.profile.defaults import ITEM_SHARE, checked_share
 from simhash_hbase.rows.keys import id_digest
+
+
+class SuiteCounts(NamedTuple):
+    """What was found of a suite: its line in the report of suites."""
+
+    suite: str
+    items: int
+    found: int
+    """Items that stand in some text."""
+    texts: int
+    """Texts that hold an item."""
+
+
+def find_in_suites(
+    indexes: Sequence[Index], chunk: Chunk, *, at_share: float
+) -> Iterator[tuple[Document, list[ItemsAnswer] | SimhashError]]:
+    """Find the items of suites in the texts of a chunk: an answer for each suite, or the first error of a text."""
+    found = (index.held(chunk, at_share=at_share) for index in indexes)
+    for outcomes in zip(*found, strict=True):
+        answers = [answer for _, answer in outcomes if isinstance(answer, ItemsAnswer)]
+        errors = (answer for _, answer in outcomes if isinstance(answer, SimhashError))
+        yield outcomes[0][0], next(errors, answers)
+
+
+class TextItems(NamedTuple):
+    """The items that stand in a text."""
+
+    id: str
+    items: list[tuple[str, HeldItem]]
+    """The suite of each, and the item."""
+    truncated: bool
+
+    @classmethod
+    def of(cls, document_id: str, names: Iterable[str], answers: Sequence[ItemsAnswer]) -> Self:
+        """Join the answers of suites with these names."""
+        items = [(name, item) for name, each in zip(names, answers, strict=True) for item in each.items]
+        return cls(document_id, items, any(each.truncated for each in answers))
+
+    def record(self) -> Mapping[str, object]:
+        """Return the line of the text."""
+        items = [{"suite": suite, **asdict(item)} for suite, item in self.items]
+        return {"id": self.id, "items": items, "truncated": self.truncated}
 
 
 class Suite:
@@ -63,19 +107,14 @@ class Suite:
                 f"{counts.found:,}, since a service does not tell them apart: no text is found to hold them"
             )
 
-    @property
-    def found(self) -> int:
-        """Items that stand in some text."""
-        return len(self._found)
-
     def take(self, answer: ItemsAnswer) -> None:
         """Count the items of a text."""
         self.texts += bool(answer.items)
         self._found.update(id_digest(item.id) for item in answer.items)
 
-    def record(self) -> Mapping[str, object]:
+    def counts(self) -> SuiteCounts:
         """Return the suite's line in the report of suites."""
-        return {"suite": self.name, "items": self.items, "found": self.found, "texts": self.texts}
+        return SuiteCounts(self.name, self.items, len(self._found), self.texts)
 
 
 class Decontamination:
@@ -143,15 +182,9 @@ class Decontamination:
             )
 
             documents.joins = False
-
-            def held(chunk: Chunk) -> Iterator[tuple[Document, list[ItemsAnswer] | SimhashError]]:
-                found = (suite.index.held(chunk, at_share=self._at_share) for suite in suites)
-                for outcomes in zip(*found, strict=True):
-                    answers = [answer for _, answer in outcomes if isinstance(answer, ItemsAnswer)]
-                    errors = (answer for _, answer in outcomes if isinstance(answer, SimhashError))
-                    yield outcomes[0][0], next(errors, answers)
-
-            for results in documents.acted(index, held, with_texts=True):
+            indexes = [suite.index for suite in suites]
+            held = partial(find_in_suites, indexes, at_share=self._at_share)
+            for results in documents.acted(index, held, analysed=False):
                 some = list(results)
                 for _, answers in some:
                     for suite, answer in zip(suites, answers, strict=True):

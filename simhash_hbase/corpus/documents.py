@@ -363,21 +363,21 @@ class Documents:
         act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]],
         *,
         writes: bool = False,
-        with_texts: bool = False,
+        analysed: bool = True,
     ) -> Iterator[Iterator[tuple[Document, T]]]:
-        """Read, analyse and act: yield for each chunk its documents with results.
+        """Read, analyse unless that is not needed, and act: yield for each chunk its documents with results.
 
         Parameters
         ----------
         index : Index
             The index that the documents are added to, claimed in or looked up in.
         act : callable
-            `Index.added`, `Index.claimed` or `Index.answered` of it. A document with an error in place of a result is
-            refused.
+            `Index.added`, `Index.claimed` or `Index.answered` of it, or one of those that take texts. A document with
+            an error in place of a result is refused.
         writes : bool
             Whether it writes: of files of this machine the batches are gathered then.
-        with_texts : bool
-            Whether the act needs the texts of the documents; see `chunks`.
+        analysed : bool
+            Whether the act needs entries; one that does not needs the texts.
         """
         waiting: deque[list[tuple[Document, T]]] = deque()
         repeated = RepeatedIds()
@@ -390,7 +390,8 @@ class Documents:
         gathers = writes and are_files_here(self._sources) and are_made_here(filter(None, [self._reading.rejects]))
         with index.write_groups(gathers=gathers) as groups:
             try:
-                for chunk in self.chunks(index.analysis, index.profile, with_texts=with_texts):
+                analysis = index.analysis if analysed else None
+                for chunk in self.chunks(analysis, index.profile, with_texts=not analysed):
                     if is_looked_for:
                         repeated.look(chunk.kept)
                     if not groups.gathers:

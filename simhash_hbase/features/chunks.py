@@ -120,22 +120,23 @@ def analyse(
 
     An input of one chunk starts no process; a pool that is already there, of one process fewer than `workers`, is at
     work from the first chunk on, and closed. Where results are wanted soon, the first chunks are short. Without an
-    analysis pages are extracted only, in this process, and chunks have no entries.
+    analysis pages are extracted only, and chunks have no entries.
     """
     records = iter(records)
     if soon:
         for chunk in chunked(records, SHARES):
             yield analysed(chunk, analysis)
     chunks = chunked(records)
-    if pool is None and workers > 1 and analysis:
+    if pool is None and workers > 1:
         first = list(islice(chunks, 2))
         chunks = chain(first, chunks)
-        if len(first) > 1:
+        has_work = analysis is not None or any(isinstance(each, Page) for chunk in first for each in chunk.documents)
+        if len(first) > 1 and has_work:
             # A few documents need none of it.
             from simhash_hbase.features.workers import Workers  # noqa: PLC0415
 
             pool = Workers(workers - 1)
-    if pool is None or analysis is None:
+    if pool is None:
         for chunk in chunks:
             yield analysed(chunk, analysis)
         return
@@ -153,7 +154,7 @@ class Job(Generic[T]):
     result: Any = None  # The result of this process, where no other one had begun.
 
 
-def run_jobs(jobs: Iterable[Job[T]], analysis: Analysis, pool: Workers, *, workers: int) -> Iterator[T]:
+def run_jobs(jobs: Iterable[Job[T]], analysis: Analysis | None, pool: Workers, *, workers: int) -> Iterator[T]:
     """Yield the results of jobs in their order, and close the pool.
 
     This process works, too, whenever the next result is not ready. So one that takes its time to start delays nothing,
@@ -178,7 +179,7 @@ def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chu
     return analysed(Chunk(list(documents), records=len(documents)), analysis)
 
 
-def _next(waiting: deque[tuple[Job[T], Future[Any]]], analysis: Analysis) -> T:
+def _next(waiting: deque[tuple[Job[T], Future[Any]]], analysis: Analysis | None) -> T:
     """Return the first result when it is there; until then do jobs that no process has begun."""
     first, future = waiting.popleft()
     for job, other in ((first, future), *waiting):

@@ -147,7 +147,7 @@ class Workers:
         for worker in self._all:
             worker.start()
 
-    def begin(self, analysis: Analysis) -> None:
+    def begin(self, analysis: Analysis | None) -> None:
         """Set the analysis of later jobs, and send it now to processes that were started ahead."""
         for worker in self._all:
             worker.analysis = analysis

@@ -5,6 +5,7 @@ Notebooks show them as small HTML tables, in which strings from documents are es
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from simhash_hbase.index.candidates import Queries
@@ -126,6 +127,27 @@ class PassagesAnswer(Shown):
     """Their share of the letters, numbers and marks of the text, 0 to 1."""
     truncated: bool
     """A limit kept something from being read."""
+
+    def longest(self) -> "PassagesAnswer":
+        """Return the answer with the longest passage alone, the first of equals."""
+        longest = max(self.passages, key=lambda passage: passage.stop - passage.start, default=None)
+        return replace(self, passages=[] if longest is None else [longest])
+
+    def cut(self, text: str) -> str:
+        """Return the text without its passages."""
+        return "".join(_between(text, self.passages))
+
+    def mark(self, text: str) -> str:
+        """Return the text with its passages between ⟦ and ⟧."""
+        marked = [f"⟦{text[passage.start : passage.stop]}⟧" for passage in self.passages]
+        return "".join(chain.from_iterable(zip_longest(_between(text, self.passages), marked, fillvalue="")))
+
+
+def _between(text: str, passages: Sequence[Passage]) -> list[str]:
+    """Return the parts of a text before, between and behind its passages."""
+    starts = [0, *(passage.stop for passage in passages)]
+    stops = [*(passage.start for passage in passages), len(text)]
+    return [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """The operations of an index on documents, ids and batches, a row each, for the service and its client."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from simhash_hbase.errors import no_letters, no_words
 from simhash_hbase.index import jsonforms
 from simhash_hbase.index.answers import (
     Added,
@@ -35,6 +37,8 @@ class Operation(Generic[T]):
     ids: bool = False
     needs_id: bool = True
     """Whether a document must have an id of its own."""
+    lack: Callable[[str | None], str] = no_words
+    """Makes the sentence why a text of this id is refused that has nothing to act on."""
 
 
 ADD: Operation[Added] = Operation("add", "/v1/documents", jsonforms.ADDED, documents=True)
@@ -43,11 +47,15 @@ QUERY: Operation[Answer] = Operation("query", "/v1/queries", jsonforms.ANSWER, d
 REMOVE: Operation[Removed] = Operation("remove", "/v1/removals", jsonforms.REMOVED, ids=True)
 GET: Operation[Stored] = Operation("get", "/v1/lookups", jsonforms.STORED, ids=True)
 COPIES: Operation[Copies] = Operation("copies", "/v1/documents/copies", jsonforms.COPIES, ids=True)
-FIND: Operation[ClueAnswer] = Operation("find", "/v1/clues", jsonforms.FOUND, documents=True, needs_id=False)
-PASSAGES: Operation[PassagesAnswer] = Operation(
-    "passages", "/v1/passages", jsonforms.REPEATED, documents=True, needs_id=False
+FIND: Operation[ClueAnswer] = Operation(
+    "find", "/v1/clues", jsonforms.FOUND, documents=True, needs_id=False, lack=no_letters
 )
-ITEMS: Operation[ItemsAnswer] = Operation("items", "/v1/items", jsonforms.ITEMS, documents=True, needs_id=False)
+PASSAGES: Operation[PassagesAnswer] = Operation(
+    "passages", "/v1/passages", jsonforms.REPEATED, documents=True, needs_id=False, lack=no_letters
+)
+ITEMS: Operation[ItemsAnswer] = Operation(
+    "items", "/v1/items", jsonforms.ITEMS, documents=True, needs_id=False, lack=no_letters
+)
 BATCHES: Operation[BatchCounts] = Operation("batches", "/v1/batches", jsonforms.BATCHES)
 REMOVE_BATCH: Operation[BatchRemoval] = Operation("remove_batch", "/v1/batches/removals", jsonforms.BATCH_REMOVAL)
 OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES, FIND, PASSAGES, ITEMS, BATCHES, REMOVE_BATCH)

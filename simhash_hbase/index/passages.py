@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_letters
 from simhash_hbase.index.answers import ClueAnswer, ClueMatch, HeldItem, ItemsAnswer, Passage, PassagesAnswer, Span
 from simhash_hbase.index.arguments import PASSAGE_DOCUMENTS, PassageSearch
 from simhash_hbase.index.members import Members, found_since
@@ -42,7 +42,8 @@ class Clue:
     """A text that is looked for: its hashes, and where they stand.
 
     It has none where the text is shorter than the runs that the index hashes. With `every_run` they are the hashes of
-    all its runs, so it has each passage of a document that it holds, and not only those that winnowing keeps.
+    all its runs, so it has each passage of a document that it holds, and not only those that winnowing keeps. An error
+    calls it by its `name`.
 
     Raises
     ------
@@ -50,14 +51,16 @@ class Clue:
         When the text has no letter, number or mark.
     """
 
-    def __init__(self, profile: Profile, collection: Collection, text: str, *, every_run: bool = False) -> None:
+    def __init__(
+        self, profile: Profile, collection: Collection, text: str, *, name: str = "", every_run: bool = False
+    ) -> None:
         length, gram = _lengths(profile)
         batch = Batch([text], profile.form)
         [kept] = batch.passages(length, gram)
         self.starts, self.stops = normal_places(text, profile.form)
         """The stretch of the text that each character of the normal form comes from, half-open, shape (characters,)."""
         if not len(self.starts):
-            raise EmptyDocument(no_words())
+            raise EmptyDocument(no_letters(name))
         # A document that has the clue among other text may have kept other runs of its ends.
         [asked] = batch.passages(gram, gram) if every_run or len(self.starts) < 2 * length else [kept]
         self.gram = gram
@@ -96,14 +99,19 @@ class Clue:
         """Return the first and last run of each stretch of the clue of which a document holds these hashes.
 
         Shape (stretches, 2).
-        Between two runs of a stretch the document has kept none that it lacks of the clue: it may differ there in less
-        than a window.
+        Runs with a character of the text in common are in one stretch. Between two others of a stretch the document has
+        kept none that it lacks of the clue: it may differ there in less than a window.
         """
         at = self._places(held)
         lacking = self._kept_before[at[1:]] - self._kept_before[at[:-1] + 1]
         apart = (np.diff(self.places[at]) > self.window) | (lacking > 0)
+        apart &= ~self.do_meet(at[:-1], at[1:])
         firsts, lasts = np.append(True, apart)[: len(at)], np.append(apart, True)[: len(at)]
         return np.column_stack((at[firsts], at[lasts]))
+
+    def do_meet(self, earlier: NDArray[np.intp], later: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return whether runs have a character of the text in common with later ones: letters may be parts of one."""
+        return self.starts[self.places[later]] < self.stops[self.places[earlier] + self.gram - 1]
 
     def span(self, first: int, last: int) -> Span:
         """Return the part of the text from one run to another, in characters of the text as it came."""
@@ -200,7 +208,7 @@ def find_clue(
     store: Store, profile: Profile, collection: Collection, document: Document, *, limit: int | None, oldest: int
 ) -> ClueAnswer:
     """Find the documents that hold a clue or a part of it."""
-    clue = Clue(profile, collection, _text(document))
+    clue = Clue(profile, collection, _text(document), name=document.id)
     if not len(clue.hashes):
         raise InvalidArgument(
             f"the text has {len(clue.starts)} letters, numbers and marks: {clue.gram} at least are found in this index"
@@ -230,7 +238,7 @@ def find_passages(
     store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
 ) -> PassagesAnswer:
     """Find the spans of a text that stand in other documents; a text shorter than a hashed run has none."""
-    clue = Clue(profile, collection, _text(document))
+    clue = Clue(profile, collection, _text(document), name=document.id)
     same = (document.metadata or {}).get(search.same) if search.same is not None else None
     if same is None and search.same is not None:
         raise InvalidArgument(
@@ -276,7 +284,7 @@ def find_items(
     The text's own id is of no importance: ids of items and of texts are of different worlds. An item stands in the text
     where the text has its passages; two of them are one span as in `Clue.runs`.
     """
-    clue = Clue(profile, collection, _text(document), every_run=True)
+    clue = Clue(profile, collection, _text(document), name=document.id, every_run=True)
     if not len(clue.hashes):
         return ItemsAnswer(document.id, [], truncated=False)
     found = find_holders(store, profile, clue, name=collection.stored_id(""), oldest=oldest)
@@ -299,23 +307,31 @@ def find_items(
 
 
 def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last run of each stretch in which neighbours are in so many documents, the same ones."""
+    """Yield the first and last run of each stretch in which neighbours meet, or are in so many same documents.
+
+    Neighbours meet where they have a character in common, so stretches do not overlap.
+    """
     is_shared = np.diff(holders.ends) >= at_least
     lacking = np.cumsum(clue.kept[clue.numbers] & ~is_shared[clue.numbers])
-    begun = before = None
-    for at in np.flatnonzero(is_shared[clue.numbers]).tolist():
-        if begun is not None and before is not None:
-            both = np.intersect1d(holders.of(clue.numbers[before]), holders.of(clue.numbers[at]), assume_unique=True)
-            is_near = clue.places[at] - clue.places[before] <= clue.window and lacking[at] == lacking[before]
-            is_over = clue.places[at] < clue.places[before] + clue.gram and len(both) > 0
-            if not (is_near and (len(both) >= at_least or is_over)):
-                yield begun, before
-                begun = at
-        else:
-            begun = at
-        before = at
-    if begun is not None and before is not None:
+    shared = np.flatnonzero(is_shared[clue.numbers])
+    if not len(shared):
+        return
+    meets = clue.do_meet(shared[:-1], shared[1:]).tolist()
+    runs = shared.tolist()
+    begun = runs[0]
+    for before, at, does_meet in zip(runs, runs[1:], meets, strict=False):
+        is_near = clue.places[at] - clue.places[before] <= clue.window and lacking[at] == lacking[before]
+        if does_meet or (is_near and _count_both(clue, holders, before, at) >= at_least):
+            continue
         yield begun, before
+        begun = at
+    yield begun, runs[-1]
+
+
+def _count_both(clue: Clue, holders: HoldersOfHashes, before: int, at: int) -> int:
+    """Count the documents that have both of two runs."""
+    of_both = (holders.of(clue.numbers[before]), holders.of(clue.numbers[at]))
+    return len(np.intersect1d(*of_both, assume_unique=True))
 
 
 def _text(document: Document) -> str:

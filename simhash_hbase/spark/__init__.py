@@ -15,7 +15,7 @@ except ImportError as error:
 
 from simhash_hbase.spark.dedup import deduplicate
 from simhash_hbase.spark.load import load
-from simhash_hbase.spark.passages import find_passages
+from simhash_hbase.spark.passages import find_items, find_passages
 from simhash_hbase.spark.session import SparkOptions, measured, session
 
-__all__ = ["SparkOptions", "deduplicate", "find_passages", "load", "measured", "session"]
+__all__ = ["SparkOptions", "deduplicate", "find_items", "find_passages", "load", "measured", "session"]

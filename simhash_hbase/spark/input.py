@@ -149,10 +149,11 @@ class Input:
         return self.by_chunk(lambda: shared.value, DOCUMENTS, analysed)
 
     def by_chunk(
-        self, analysis: Callable[[], Analysis], columns: str, make: Callable[[Chunk], pa.RecordBatch]
+        self, analysis: Callable[[], Analysis | None], columns: str, make: Callable[[Chunk], pa.RecordBatch]
     ) -> DataFrame:
         """Have the workers analyse all records, and return a frame of the batches that they make of the chunks.
 
+        Without an analysis texts are read only.
         `columns` are among others those of `REFUSED`, in which the refused records stay.
         """
         read, order = records.record_reader(self.files, self.options, self.order), self.order

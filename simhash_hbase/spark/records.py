@@ -38,6 +38,7 @@ _ARROW = {
     "string": pa.string(),
     "binary": pa.binary(),
     "boolean": pa.bool_(),
+    "array<binary>": pa.list_(pa.binary()),
     TEXT: pa.struct([("simhash", pa.int64()), ("digest", pa.binary())]),
 }
 

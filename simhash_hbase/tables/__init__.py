@@ -6,7 +6,7 @@ The module `datatrove` has a filter for the pipelines of datatrove.
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
-from simhash_hbase.errors import missing_extra
+from simhash_hbase.errors import InvalidArgument, missing_extra
 
 try:
     import pyarrow as pa
@@ -15,6 +15,7 @@ except ImportError as error:
 
 from simhash_hbase.index.arguments import PassageOptions, PassageSearch
 from simhash_hbase.index.index import Index
+from simhash_hbase.inputs.records import listed
 from simhash_hbase.profile.profile import ProfileOptions
 from simhash_hbase.stores.addresses import Address
 from simhash_hbase.tables.dedup import DedupRequest, Unreadable
@@ -227,14 +228,15 @@ def mark_passages(
     Raises
     ------
     InvalidArgument
-        When the index keeps no passages; when the table has no such column, or one of another type, or cannot be read.
+        When the index keeps no passages; when the table has no such column, or one of another type, or cannot be read;
+        when it takes no such option: `workers` would have nothing to fingerprint.
     IndexMissing
         When there is no index at the address.
 
     Warns
     -----
     RefusedRows
-        When rows have no text, no usable words, or no value of `same`.
+        When rows have no text, no letter, number or mark, or no value of `same`.
 
     Notes
     -----
@@ -252,4 +254,7 @@ def mark_passages(
     >>> [(span["start"], span["stop"], span["first"]) for span in row["passages"]]
     [(4, 45, 'notice')]
     """
+    known = PassageTableOptions.__optional_keys__
+    if unknown := options.keys() - known:
+        raise InvalidArgument(f"mark_passages takes no {listed(sorted(unknown))}: it takes {', '.join(sorted(known))}")
     return apply(table, PassagesRequest(text, id, index, PassageSearch(at_least, same), **options))

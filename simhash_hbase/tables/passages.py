@@ -67,7 +67,7 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         refused = Refused("passages")
         with opened(self.index, readonly=True) as index:
             check_kept(index.profile)
-            for chunk in analyse(self.records("passages", read, rows), index.analysis, soon=True):
+            for chunk in analyse(self.records("passages", read, rows), None, soon=True):
                 for reject in chunk.rejects:
                     refused.add(reject)
                 if self.id is None:

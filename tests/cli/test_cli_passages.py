@@ -14,8 +14,6 @@ from support.fresh_clone import ROOT, blocks, split
 from support.reports import read_report
 from support.serving import serving
 
-from simhash_hbase.api import open_index
-from simhash_hbase.corpus import Documents, Reading, RunListener
 from simhash_hbase.index.answers import Passage, PassagesAnswer
 from simhash_hbase.report import passages as passages_page
 from simhash_hbase.report.write import ReportRun
@@ -94,6 +92,17 @@ def test_a_clue_that_is_too_short_is_refused(cli, index, tmp_path):
     assert "clues.jsonl:1" in asked.err
 
 
+@pytest.mark.parametrize("clue", ["!!!", " ", ""])
+def test_a_clue_without_letters_is_refused_as_a_clue(cli, index, tmp_path, clue):
+    reason = "no letters, numbers or marks, so there is nothing to look for"
+    assert reason in cli("find", index, "--text", clue).failure
+    clues = write_jsonl(tmp_path / "clues.jsonl", [{"id": "a", "text": "!!!"}, {"id": "b", "text": QUOTE}])
+    for command in ("find", "passages"):
+        asked = cli(command, index, clues)
+        assert (asked.code, len(asked.records)) == (3, 1)
+        assert f"the text of 'a' has {reason}" in asked.err
+
+
 def test_find_in_an_index_without_passages_is_refused(cli, empty):
     assert "the index keeps no passages" in cli("find", empty, "--text", QUOTE).usage_error
 
@@ -141,22 +150,6 @@ def test_texts_are_written_with_their_passages_cut_or_marked(cli, index, tmp_pat
     assert "--cut" in cli(*words[:3], "--cut", asked).usage_error
     assert json.loads(asked.read_text("utf-8"))["text"] == text
     assert "1,000 documents of a passage are read" in cli(*words[:3], "--at-least", 1001).usage_error
-
-
-def test_texts_of_large_inputs_are_there_with_several_processes(index, tmp_path):
-    lines = [{"id": str(number), "text": f"第{number}篇。{QUOTE}"} for number in range(12)]
-    asked = str(write_jsonl(tmp_path / "asked.jsonl", lines))
-    with (
-        open_index(index) as opened,
-        Documents("find", [asked], Reading(workers=2, part_bytes=300), RunListener()) as documents,
-    ):
-        found = [
-            (document.id, bool(answer.matches))
-            for answers in documents.acted(opened, opened.found, with_texts=True)
-            for document, answer in answers
-        ]
-
-    assert found == [(line["id"], True) for line in lines]
 
 
 def test_a_report_shows_texts_with_their_passages_coloured(cli, index, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from support.sites import Site
 
 from simhash_hbase import Profile
-from simhash_hbase.features import chunks
+from simhash_hbase.features import chunks, workers
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse, analyse_chunk
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject, extract
@@ -79,6 +79,17 @@ def test_nothing_depends_on_the_number_of_processes():
     several = list(analyse(records(300), ANALYSIS, workers=2))
     assert len(several) > 1
     assert told(several) == alone(records(300))
+
+
+def test_without_an_analysis_several_processes_extract_pages(monkeypatch):
+    started, made = [], workers.Workers
+    monkeypatch.setattr(workers, "Workers", lambda count: started.append(count) or made(count))
+    several, one = (list(analyse(records(300), None, workers=count)) for count in (2, 1))
+
+    assert [(chunk.kept, chunk.rejects) for chunk in several] == [(chunk.kept, chunk.rejects) for chunk in one]
+    assert started == [1]
+    list(analyse(documents(300), None, workers=2))
+    assert started == [1]
 
 
 def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monkeypatch):

@@ -11,7 +11,7 @@ from support.corpus import text
 from support.places import CLAIMING_PLACES, HBASE_PLACES
 from support.serving import new_index, serving
 
-from simhash_hbase import LocalIndex, Profile, SimhashError, create_index
+from simhash_hbase import EmptyDocument, InvalidArgument, LocalIndex, Profile, SimhashError, create_index
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.rows.clock import now_ms
 
@@ -150,6 +150,26 @@ def test_every_act_has_the_same_outcome_in_every_place(place):
                 assert outcome(there, act, given) == outcome(here, act, given), act
 
         check()
+
+
+NO_LETTERS = "the text has no letters, numbers or marks, so there is nothing to look for"
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_a_clue_without_letters_gets_one_sentence_everywhere(server, client):
+    with create_index("memory:", **OPTIONS) as model, client(server.address, key=server.keys["all"]) as remote:
+        for index in (model, remote):
+            for act in (index.find, index.passages, index.items):
+                for clue in ("!!!", "……", " ", "", "\u200d"):
+                    with pytest.raises(EmptyDocument) as refused:
+                        act(clue)
+                    assert str(refused.value) == NO_LETTERS, (act, clue)
+            with pytest.raises(InvalidArgument, match="the text has 3 letters, numbers and marks: 12 at least"):
+                index.find("只三字")
+            with pytest.raises(EmptyDocument) as refused:
+                index.passages(" ", document_id="x")
+            assert str(refused.value) == NO_LETTERS.replace("text", "text of 'x'")
 
 
 def test_a_wrong_answer_is_seen():

@@ -1,6 +1,7 @@
 """Clues are found in long texts, and spans of texts that stand in other documents; brute force says which."""
 
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
@@ -252,10 +253,56 @@ def test_a_long_text_takes_memory_by_what_it_shares_with_documents():
         assert peak_bytes(lambda: made.passages(long)) < 4_000_000
 
 
+def overlaps(spans):
+    return [(a, b) for a, b in pairwise(spans) if b.start < a.stop]
+
+
 def test_spans_of_a_match_do_not_overlap(index):
     [match, *_] = index.find(text(1)[100:250] + SENTENCE + text(3)[40:200]).matches
-    assert match.spans == sorted(match.spans, key=lambda span: span.start)
     assert all(isinstance(span, Span) and span.start < span.stop for span in match.spans)
+    assert overlaps(match.spans) == []
+
+
+def test_spans_of_a_document_whose_runs_meet_do_not_overlap():
+    lengths = set()
+    for seed in range(24):
+        clue = text(seed, count=36)
+        pieces = [clue[at : at + GRAM] for at in range(0, 24, 10)]
+        # Which runs the document keeps depends on the text around them, so each is there several times.
+        apart = "".join(piece + text(100 * at + seed, count=9) for at, piece in enumerate(pieces * 9))
+        with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
+            made.add("pieces", apart)
+            for match in made.find(clue).matches:
+                assert overlaps(match.spans) == []
+                lengths.update(span.stop - span.start for span in match.spans)
+    # Two runs of which each begins in the other.
+    assert 10 + GRAM in lengths
+
+
+def test_passages_of_documents_that_share_nothing_do_not_overlap():
+    chosen = random.Random(5)
+    for seed in range(25):
+        whole = text(seed, count=120)
+        with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
+            for name in "abcd":
+                at = chosen.randrange(80)
+                made.add(name, text(seed + 100) + whole[at : at + chosen.randrange(20, 45)])
+            for at_least in (1, 2):
+                answer = made.passages(whole, at_least=at_least)
+                assert overlaps(answer.passages) == []
+                assert answer.mark(whole).replace("⟦", "").replace("⟧", "") == whole
+
+
+def test_passages_that_meet_in_one_character_of_the_text_do_not_overlap():
+    first, second = (text(seed, count=LENGTH - 9) for seed in (1, 2))
+    phrase = "صلى الله عليه وسلم"  # 18 characters of which one is made: ﷺ.
+    asked = f"{first}\ufdfa{second}"
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
+        made.add("a", f"{text(3)}{first}{phrase[:9]}{text(4)}")
+        made.add("b", f"{text(5)}{phrase[9:]}{second}{text(6)}")
+        [passage] = made.passages(asked).passages
+        assert passage.documents == 2
+        assert overlaps(made.find(asked).matches[0].spans) == []
 
 
 def test_all_runs_of_a_short_clue_are_asked(index):

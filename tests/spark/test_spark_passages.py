@@ -59,26 +59,97 @@ def place(records, tmp_path_factory):
 
 
 def counts(err):
-    """Return the summary of a run without its time."""
-    [line] = [line for line in err.splitlines() if "with passages" in line]
-    return line.rpartition("; ")[0]
+    """Return the summary of a run without its time, and what was found of each suite."""
+    [line] = [line for line in err.splitlines() if line.startswith("passages: ") and "; " in line]
+    return [line.rpartition("; ")[0], *(line for line in err.splitlines() if " items in " in line)]
 
 
-def test_lines_of_many_splits_are_those_of_the_command(spark, place, records, tmp_path, monkeypatch, capfd):
+@pytest.fixture
+def ask(spark, monkeypatch, capfd):
+    """Return what carries out the command in this process, on a session that is there."""
+    monkeypatch.setattr("simhash_hbase.spark.session", lambda _: nullcontext(spark))
+
+    def act(*words):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["spark", "passages", *map(str, words)])
+        told = capfd.readouterr()
+        return ended.value.code, told.out, told.err
+
+    return act
+
+
+def written_in(folder):
+    """Return what Spark wrote into a folder, in parts."""
+    return "".join(part.read_text("utf-8") for part in sorted(folder.glob("part-*")))
+
+
+def test_lines_of_many_splits_are_those_of_the_command(spark, ask, place, records, tmp_path):
     source = write_lines(tmp_path / "corpus.jsonl", records)
     words = [place.url, source, "--collection", place.collection, "--at-least", "2"]
     wanted = run("passages", *words)
-    monkeypatch.setattr("simhash_hbase.spark.session", lambda _: nullcontext(spark))
 
-    with pytest.raises(SystemExit) as ended:
-        main(["spark", "passages", *words])
+    code, out, err = ask(*words)
 
-    told = capfd.readouterr()
-    assert ended.value.code == wanted.code == SOME_REFUSED, told.err
-    assert told.out == wanted.out.decode()
-    assert counts(told.err) == counts(wanted.err)
+    assert code == wanted.code == SOME_REFUSED, err
+    assert out == wanted.out.decode()
+    assert counts(err) == counts(wanted.err)
     assert len(Input.of(spark, [source], InputOptions()).order.splits) > 3
     assert {bool(line["passages"]) for line in wanted.records} == {False, True}
+
+
+def test_texts_are_cut_or_marked_as_by_the_command(ask, place, records, tmp_path):
+    source = write_lines(tmp_path / "corpus.jsonl", records[:60])
+    words = [place.url, source, "--collection", place.collection, "--longest"]
+    alone = run("passages", *words, "--cut", tmp_path / "cut.jsonl", "--mark", tmp_path / "mark.jsonl")
+
+    places = ("--cut", tmp_path / "cut", "--mark", tmp_path / "mark", "--results", tmp_path / "lines")
+    code, out, err = ask(*words, *places)
+
+    assert (code, out) == (alone.code, ""), err
+    assert written_in(tmp_path / "lines") == alone.out.decode()
+    assert max(len(line["passages"]) for line in alone.records) == 1
+    for name in ("cut", "mark"):
+        assert written_in(tmp_path / name) == (tmp_path / f"{name}.jsonl").read_text("utf-8"), name
+    assert "⟦" in written_in(tmp_path / "mark")
+
+
+def test_items_of_suites_are_those_of_the_command(ask, records, tmp_path):
+    url = f"file:{tmp_path / 'items.index'}"
+    texts = [record["text"] for record in records if record.get("text", "").strip()]
+    with create_index(url, analyzer="shingle", passages=20) as items:
+        list(items.in_collection("quotes").add_many((f"q{at}", text[:90]) for at, text in enumerate(texts[:20])))
+        items.in_collection("absent").add("a", "没有一篇文档里有这么一道题目，所以它不会出现在任何一行里面。")
+    source = write_lines(tmp_path / "corpus.jsonl", records[:60])
+    words = [url, source, "--against", "quotes", "--against", "absent", "--against", url.replace("items", "others")]
+    with create_index(url.replace("items", "others"), analyzer="shingle", passages=30) as others:
+        others.add("whole", texts[3])
+    alone = run("passages", *words, "--at-share", "0.4", "--suites", tmp_path / "alone.jsonl")
+
+    code, out, err = ask(*words, "--at-share", "0.4", "--suites", tmp_path / "suites.jsonl")
+
+    assert (code, out) == (alone.code, alone.out.decode()), err
+    assert counts(err) == counts(alone.err)
+    reported = (tmp_path / "suites.jsonl").read_text("utf-8")
+    assert reported == (tmp_path / "alone.jsonl").read_text("utf-8")
+    assert '"suite":"absent","items":1,"found":0,"texts":0' in reported
+    assert {bool(line["items"]) for line in alone.records} == {False, True}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--against", "nobody"), "--against nobody: there are no documents to look for"),
+        (("--against", "others", "--cut", "x"), "--cut cannot be combined with --against"),
+        (("--suites", "x"), "--suites goes with --against COLLECTION"),
+        (("--cut", "x", "--results", "x"), "--results, --cut and --mark need a folder each"),
+    ],
+)
+def test_what_spark_cannot_be_asked_is_one_sentence(ask, place, tmp_path, options, message):
+    source = write_lines(tmp_path / "corpus.jsonl", [{"id": "a", "text": "x"}], others=())
+    code, out, err = ask(place.url, source, *options)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 def test_rows_of_parquet_and_those_that_lack_the_field_are_answered_as_by_the_command(spark, place, records, tmp_path):
@@ -99,7 +170,7 @@ def test_rows_of_parquet_and_those_that_lack_the_field_are_answered_as_by_the_co
     refused = [row.reason for row in found.refused.collect()]
     assert (len(refused), found.documents) == (10, 80)
     assert "has no metadata 'site'" in refused[0]
-    assert found.with_passages == sum(bool(line["passages"]) for line in wanted.records)
+    assert found.found == sum(bool(line["passages"]) for line in wanted.records)
 
 
 def test_an_index_without_passages_is_refused(tmp_path):

@@ -108,6 +108,25 @@ def test_an_index_behind_a_service_gives_the_same_passages(rows, url, tmp_path, 
     assert any(row["passages"] for row in here)
 
 
+@pytest.mark.server
+def test_without_ids_an_index_behind_a_service_gives_the_same_passages(url, tmp_path, monkeypatch):
+    many = [{"text": each} for each in (METRO, None, f"{HEAT}{QUOTE}", "!!!", "短。")]
+    with pytest.warns(RefusedRows):
+        here = mark_passages(many, index=url)
+    with serving(url, tmp_path) as server:
+        monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["read"])
+        with pytest.warns(RefusedRows, match="2 rows have no passages; row 1: "):
+            there = mark_passages(many, index=server.address)
+        [alone] = mark_passages([METRO], index=server.address)
+    assert there == here
+    assert (alone, [span["documents"] for span in alone["passages"]]) == (here[0], [2])
+
+
+def test_a_row_without_letters_is_refused_for_that(url):
+    with pytest.warns(RefusedRows, match="row 0: .* no letters, numbers or marks, so there is nothing to look for"):
+        mark_passages(["!!!"], index=url)
+
+
 def test_columns_without_a_row_have_their_types(url):
     empty = pa.table({"text": pa.array([], pa.string())})
     types = [str(kind) for kind in mark_passages(empty, index=url).select(COLUMNS).schema.types]
@@ -128,6 +147,7 @@ def test_columns_without_a_row_have_their_types(url):
         ([{"text": "x", "share": 1}], {}, "the table has a column 'share' already: rename that"),
         (["x"], {"same": "site"}, "the table has no column 'site'; it has text"),
         (["x"], {"at_least": 0}, "at_least is 0: wanted 1 or more documents"),
+        (["x"], {"workers": 2}, "mark_passages takes no workers: it takes at_least, id, max_document_bytes, "),
         (["x"], {"max_document_bytes": 0}, "max_document_bytes is 0: wanted a number from 1"),
     ],
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,11 +19,11 @@ from simhash_hbase.profile.defaults import ITEM_SHARE
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
-    from simhash_hbase.index.answers import ClueAnswer, HeldItem, PassagesAnswer
+    from simhash_hbase.corpus.contamination import SuiteCounts, TextItems
+    from simhash_hbase.index.answers import ClueAnswer, PassagesAnswer
     from simhash_hbase.report.passages import PassagesReport
 
 SHOWN_CHARACTERS = 60
-MARKS = "⟦", "⟧"
 
 
 @command(
@@ -65,7 +64,7 @@ def find(
         found = 0
         with corpus.Documents("find", files, reading, output.listener) as documents:
             documents.joins = False
-            for answers in documents.acted(index, partial(index.found, limit=choice.limit), with_texts=True):
+            for answers in documents.acted(index, partial(index.found, limit=choice.limit), analysed=False):
                 for document, answer in answers:
                     found += bool(answer.matches)
                     _print_found(output, document.id, answer)
@@ -103,21 +102,15 @@ def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]
 @options.collected(
     "choice",
     *options.passages,
-    option("--longest", is_flag=True, help="Print only the longest passage of each text."),
     option("--cut", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write id and text of each document without its passages, as JSON lines."),
     option("--mark", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write id and text of each document with its passages between ⟦ and ⟧, as JSON lines."),
     option("--report", type=click.Path(dir_okay=False), metavar="FILE.html",
            help="Write a page for people to FILE.html: the texts, their passages coloured by number of documents."),
-    option("--against", multiple=True, metavar="COLLECTION", help="Look for the documents of this collection, such as"
-           " items of an evaluation set, or for those of the index at this address. Repeatable."),
-    option("--at-share", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE", show_default=f"{ITEM_SHARE:g}",
-           help="With --against, print an item only if a text holds at least this share of it."),
+    *options.suites,
     option("--output", type=click.Path(), metavar="PLACE", help="With --against, write the texts without items to"
            " PLACE, as `dedup` does."),
-    option("--suites", type=click.Path(dir_okay=False), metavar="FILE",
-           help="With --against, write how many items of each COLLECTION stand in how many texts, as JSON lines."),
 )  # fmt: skip
 @options.collection
 @options.reading
@@ -133,11 +126,12 @@ def passages(
     With --against, each text is printed with the items that stand in it, and where; ids do not matter then.
     """
     from simhash_hbase.files.local import replacing
+    from simhash_hbase.index.answers import PassagesAnswer
     from simhash_hbase.index.arguments import PassageSearch
     from simhash_hbase.index.jsonforms import REPEATED, json_line
     from simhash_hbase.index.passages import check_kept
 
-    _check_alone(choice, collection)
+    check_alone(choice, collection)
     if choice.against:
         return _print_items(url, files, choice, reading, output)
     search = PassageSearch(choice.at_least or 1, choice.same)
@@ -158,23 +152,22 @@ def passages(
         check_kept(index.profile)
         documents.joins = False
         written = {
-            between: stack.enter_context(replacing(path))
-            for between, path in ((("", ""), choice.cut), (MARKS, choice.mark))
+            rewrite: stack.enter_context(replacing(path))
+            for rewrite, path in ((PassagesAnswer.cut, choice.cut), (PassagesAnswer.mark, choice.mark))
             if path is not None
         }
         report = stack.enter_context(_report(choice.report, url, files, documents))
-        for answers in documents.acted(index, partial(index.repeated, search=search), with_texts=True):
+        for answers in documents.acted(index, partial(index.repeated, search=search), analysed=False):
             for document, answer in answers:
-                shown = _longest(answer) if choice.longest else answer
+                shown = answer.longest() if choice.longest else answer
                 found += bool(shown.passages)
                 truncated += answer.truncated
                 text = document.text or ""
                 if report is not None:
                     report.add(document.id, text, shown)
                 output.line(REPEATED.write(shown), rows=partial(_passage_rows, shown, text))
-                for (before, after), file in written.items():
-                    rewritten = _rewritten(text, shown, before, after)
-                    file.write(json_line({"id": document.id, "text": rewritten}))
+                for rewrite, file in written.items():
+                    file.write(json_line({"id": document.id, "text": rewrite(shown, text)}))
             output.flush()
     cut_short = {"truncated": truncated} if truncated else {}
     output.summary("passages", documents.read, with_passages=found, **cut_short, refused=documents.refused)
@@ -205,7 +198,7 @@ OF_PASSAGES = ("at_least", "same", "longest", "cut", "mark", "report")
 OF_ITEMS = ("at_share", "output", "suites")
 
 
-def _check_alone(choice: Choice, collection: str | None) -> None:
+def check_alone(choice: Choice, collection: str | None) -> None:
     """Refuse options that have no effect on what is asked for."""
     given = {name for name, value in vars(choice).items() if value}
     if not choice.against and (useless := given.intersection(OF_ITEMS)):
@@ -224,7 +217,7 @@ def _options(names: Collection[str]) -> str:
 def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, output: Output) -> int:
     """Print the items that stand in each text, and a line about each suite."""
     from simhash_hbase.cli.screen.terminal import secretless
-    from simhash_hbase.corpus.contamination import Decontamination, Suite
+    from simhash_hbase.corpus.contamination import Decontamination, Suite, TextItems
     from simhash_hbase.files.local import replacing
     from simhash_hbase.index.jsonforms import json_line
     from simhash_hbase.stores.addresses import folder_of, looks_like_address
@@ -249,51 +242,32 @@ def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corp
         truncated = 0
         for results in run.run(index, suites):
             for document, answers in results:
-                held = [(suite.name, item) for suite, each in zip(suites, answers, strict=True) for item in each.items]
-                is_cut = any(each.truncated for each in answers)
-                truncated += is_cut
-                record = {
-                    "id": document.id,
-                    "items": [{"suite": suite, **asdict(item)} for suite, item in held],
-                    "truncated": is_cut,
-                }
-                output.line(record, rows=partial(_item_rows, document.id, held, is_cut=is_cut))
+                line = TextItems.of(document.id, (suite.name for suite in suites), answers)
+                truncated += line.truncated
+                output.line(line.record(), rows=partial(_item_rows, line))
             output.flush()
-        for suite in suites:
-            if report is not None:
-                report.write(json_line(suite.record()))
-    for suite in suites:
-        output.note(
-            f"{suite.name}: {suite.found:,} of {counted(suite.items, 'items')} in {counted(suite.texts, 'texts')}"
-        )
+        counts = [suite.counts() for suite in suites]
+        if report is not None:
+            report.writelines(json_line(each._asdict()) for each in counts)
+    note_suites(output, counts)
     cut_short = {"truncated": truncated} if truncated else {}
     output.summary("passages", run.read, with_items=run.read - run.kept, **cut_short, refused=run.refused)
     return exits.after(run.refused)
 
 
-def _item_rows(name: str, held: Sequence[tuple[str, HeldItem]], *, is_cut: bool) -> Iterator[Mapping[str, object]]:
+def note_suites(output: Output, counts: Iterable[SuiteCounts]) -> None:
+    """Say how many items of each suite stand in how many texts."""
+    for suite, items, found, texts in counts:
+        output.note(f"{suite}: {found:,} of {counted(items, 'items')} in {counted(texts, 'texts')}")
+
+
+def _item_rows(line: TextItems) -> Iterator[Mapping[str, object]]:
     """Yield the rows of a table: one an item, or one that says that there is none."""
-    for suite, item in held:
+    for suite, item in line.items:
         where = ", ".join(f"{span.start}-{span.stop}" for span in item.spans)
-        yield {"id": name, "suite": suite, "item": item.id, "share": item.share, "where": where}
-    if not held:
-        yield {"id": name, "suite": "there may be some" if is_cut else "none"}
-
-
-def _longest(answer: PassagesAnswer) -> PassagesAnswer:
-    longest = max(answer.passages, key=lambda passage: passage.stop - passage.start, default=None)
-    return replace(answer, passages=[] if longest is None else [longest])
-
-
-def _rewritten(text: str, answer: PassagesAnswer, before: str, after: str) -> str:
-    """Return a text with its passages between two marks, or without them where there are none."""
-    pieces, at = [], 0
-    for passage in answer.passages:
-        pieces.append(text[at : passage.start])
-        if before:
-            pieces += [before, text[passage.start : passage.stop], after]
-        at = passage.stop
-    return "".join([*pieces, text[at:]])
+        yield {"id": line.id, "suite": suite, "item": item.id, "share": item.share, "where": where}
+    if not line.items:
+        yield {"id": line.id, "suite": "there may be some" if line.truncated else "none"}
 
 
 def _passage_rows(answer: PassagesAnswer, text: str) -> Iterator[Mapping[str, object]]:

@@ -11,9 +11,11 @@ import click
 
 from simhash_hbase import corpus
 from simhash_hbase.cli import exits, options
+from simhash_hbase.cli.commands.passages import check_alone, note_suites
 from simhash_hbase.cli.help import Group, option
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Preference
+from simhash_hbase.profile.defaults import ITEM_SHARE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.spark import SparkOptions
     from simhash_hbase.spark.input import Input
+    from simhash_hbase.spark.passages import CorpusAnswers
 
 LINE_EVERY_S = 10.0  # A small corpus takes a minute or two, most of which is Spark's own.
 
@@ -157,9 +160,14 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
 @options.collected(
     "choice",
     *options.passages,
+    option("--cut", metavar="PLACE",
+           help="Write id and text of each document without its passages, as JSON lines, to a folder as --results."),
+    option("--mark", metavar="PLACE",
+           help="Write id and text of each document with its passages between ⟦ and ⟧, as JSON lines, to a folder."),
+    *options.suites,
     options.collection,
     option("--results", metavar="PLACE", help="Write the answers to this folder on a Hadoop file system, in parts."),
-)
+)  # fmt: skip
 @spark_options
 @options.reading
 @options.output
@@ -168,8 +176,12 @@ def passages(
 ) -> int:
     """Find the parts of texts that stand in other documents of an index, which every worker reads.
 
-    The answers are those of `passages`. A file: index must be where all workers find it.
+    The answers are those of `passages`, and of its --against. A file: index must be where all workers find it.
     """
+    check_alone(choice, choice.collection)
+    places = [place for place in (choice.results, choice.cut, choice.mark) if place is not None]
+    if len(set(places)) < len(places):
+        raise InvalidArgument("`results`, `cut` and `mark` need a folder each")
     output.note("spark passages: start …")
     from simhash_hbase.index.arguments import PassageSearch
     from simhash_hbase.spark import find_passages, measured, session
@@ -185,15 +197,48 @@ def passages(
         measured(running, meter),
     ):
         documents = Input.of(running, files, replace(reading.settings, keep_raw=reading.rejects is not None))
-        search = PassageSearch(choice.at_least or 1, choice.same)
-        done = find_passages(documents, IndexPlace(url, choice.collection), search)
+        if choice.against:
+            noun = "with_items"
+            done = _items(documents, url, choice, output)
+        else:
+            noun = "with_passages"
+            search = PassageSearch(choice.at_least or 1, choice.same)
+            rewritten = [name for name in ("cut", "mark") if vars(choice)[name] is not None]
+            place = IndexPlace(url, choice.collection)
+            done = find_passages(documents, place, search, longest=choice.longest, rewritten=rewritten)
+            for name in rewritten:
+                done.column(name).write.text(vars(choice)[name])
         report_refused(done.refused, documents.order, refusals)
         _give_out(done.lines, choice.results, output)
         cut_short = {"truncated": done.truncated} if done.truncated else {}
-        output.summary(
-            "passages", done.documents, with_passages=done.with_passages, **cut_short, refused=refusals.count
-        )
+        output.summary("passages", done.documents, **{noun: done.found}, **cut_short, refused=refusals.count)
     return exits.after(refusals.count)
+
+
+def _items(documents: Input, url: str, choice: Choice, output: Output) -> CorpusAnswers:
+    """Find the items of suites, and report how many of each stand in how many texts."""
+    from simhash_hbase.cli.screen.terminal import secretless
+    from simhash_hbase.corpus.contamination import Suite, SuiteCounts
+    from simhash_hbase.files.local import replacing
+    from simhash_hbase.index.jsonforms import json_line
+    from simhash_hbase.spark import find_items
+    from simhash_hbase.spark.dedup import IndexPlace
+    from simhash_hbase.stores.addresses import looks_like_address
+
+    suites, places = [], {}
+    for name in choice.against:
+        place = IndexPlace(name) if looks_like_address(name) else IndexPlace(url, name)
+        with options.open_local_index(place.url, collection=place.collection, readonly=True) as index:
+            # Items are counted before the texts are read: a name with a slip would find all texts clean.
+            suites.append(Suite(secretless(name), index, output.listener))
+        places[suites[-1].name] = place
+    done, found = find_items(documents, places, at_share=choice.at_share or ITEM_SHARE)
+    counts = [SuiteCounts(suite.name, suite.items, *found[suite.name]) for suite in suites]
+    if choice.suites is not None:
+        with replacing(choice.suites) as report:
+            report.writelines(json_line(each._asdict()) for each in counts)
+    note_suites(output, counts)
+    return done
 
 
 @spark.command("load", examples=["simhash-hbase spark load hbase://127.0.0.1:9091/news crawl.jsonl --work work"])

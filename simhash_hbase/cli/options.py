@@ -317,7 +317,7 @@ index = collected(
     _index("--passages", type=click.IntRange(16, 1000), metavar="N",
            show_default=f"none; {defaults.COPIED_PASSAGES} for copied",
            help="Keep passages: `find` finds each text that shares N letters, numbers and marks in a row."),
-    _index("--passage-gram", type=click.IntRange(8, 64), metavar="N",
+    _index("--passage-gram", type=click.IntRange(defaults.LEAST_GRAM, 64), metavar="N",
            show_default=f"{defaults.SHORT_GRAM}; {defaults.LONG_GRAM} above --passages {defaults.MOST_FOR_SHORT_GRAM}",
            help="Letters, numbers and marks of the shortest text that can be found."),
     _index("--agree", metavar="FIELD", show_default="none",

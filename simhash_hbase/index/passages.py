@@ -21,6 +21,7 @@ from simhash_hbase.inputs import Document
 from simhash_hbase.kernel.places import normal_places
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.defaults import LEAST_GRAM
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows import keys
 from simhash_hbase.rows.analysed import Metadata
@@ -212,6 +213,7 @@ def find_clue(
     if not len(clue.hashes):
         raise InvalidArgument(
             f"the text has {len(clue.starts)} letters, numbers and marks: {clue.gram} at least are found in this index"
+            + (f"; one of `passage_gram={LEAST_GRAM}` finds shorter clues" if clue.gram > LEAST_GRAM else "")
         )
     found = find_holders(store, profile, clue, name=collection.stored_id(document.id), oldest=oldest)
     ranked = []

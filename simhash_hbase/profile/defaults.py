@@ -81,6 +81,10 @@ class TextForm(NamedTuple):
 FORM = TextForm()
 
 
+LEAST_GRAM = 8
+"""Least number of characters of the runs that are hashed for passages, and so of a clue."""
+
+
 def passage_gram(passages: int) -> int:
     """Return the characters of the runs that are hashed for passages of so many characters."""
     return SHORT_GRAM if passages <= MOST_FOR_SHORT_GRAM else LONG_GRAM

@@ -175,7 +175,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     passages: Annotated[int, msgspec.Meta(ge=16, le=1000)] | None = None
     """Characters, of the normalised text, of a passage that two documents share for the index to find it for certain;
     None: it keeps no passages."""
-    passage_gram: Annotated[int, msgspec.Meta(ge=8, le=64)] | None = None
+    passage_gram: Annotated[int, msgspec.Meta(ge=defaults.LEAST_GRAM, le=64)] | None = None
     """Characters of the runs that are hashed, the shortest clue that can be asked; None without passages."""
     agree: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     """Field of the metadata, such as the site: near copies have equal values there, or one of them has none. Of URLs

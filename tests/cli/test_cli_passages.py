@@ -85,7 +85,8 @@ def test_clues_come_from_files_too(cli, index, quoting):
 
 
 def test_a_clue_that_is_too_short_is_refused(cli, index, tmp_path):
-    assert "12 at least are found in this index" in cli("find", index, "--text", "交通局负责人").usage_error
+    refusal = cli("find", index, "--text", "交通局负责人").usage_error
+    assert "12 at least are found in this index; one of --passage-gram 8 finds shorter clues" in refusal
     clues = write_jsonl(tmp_path / "clues.jsonl", [{"id": "a", "text": "交通局负责人"}, {"id": "b", "text": QUOTE}])
     asked = cli("find", index, clues)
     assert (asked.code, [record["query"] for record in asked.records]) == (3, ["b"])

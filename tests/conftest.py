@@ -24,7 +24,9 @@ SERVED = ("bulk/", "client/", "frameworks/", "hbase/", "laboratories/", "project
 # Files with tests of minutes: begun last, one process would go through them while the others have nothing left.
 LONGEST = (
     *("hbase/test_hbase_cluster.py", "project/test_readme_commands.py", "project/test_installed_package.py"),
-    *("spark/test_spark_cluster.py", "stores/test_contract.py", "stores/test_hbase_secure.py"),
+    *("spark/test_spark_cluster.py", "laboratories/test_claim_simulator.py", "hbase/test_hbase_commands.py"),
+    *("spark/test_spark_hbase.py", "spark/test_spark.py", "stores/test_contract.py", "stores/test_hbase_secure.py"),
+    *("stores/test_state_machine.py", "stores/test_hbase_rpc_kerberos.py"),
 )
 
 

@@ -84,7 +84,7 @@ def limited(room=600_000):
 
 @pytest.mark.slow
 def test_what_was_acknowledged_before_a_full_disk_stays(cli, filled, simhash_file):
-    file = simhash_file("many.jsonl", {f"document {i}": i * 0x9E3779B97F4A7C15 % 2**64 for i in range(20_000)})
+    file = simhash_file("many.jsonl", {f"document {i}": i * 0x9E3779B97F4A7C15 % 2**64 for i in range(6_000)})
 
     failed = run("add", filled, file, "--simhash-field", "simhash", "--verbose", "--quiet", preexec_fn=limited)
 
@@ -94,7 +94,7 @@ def test_what_was_acknowledged_before_a_full_disk_stays(cli, filled, simhash_fil
     still_whole(cli, filled, 60 + len(acknowledged))
     assert set(acknowledged) <= {record["id"] for record in cli("export", filled).records}
     assert cli("add", filled, file, "--simhash-field", "simhash").code == 0
-    still_whole(cli, filled, 20_060)
+    still_whole(cli, filled, 6_060)
 
 
 @pytest.mark.slow

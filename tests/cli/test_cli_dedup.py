@@ -11,6 +11,7 @@ from pathlib import Path
 import lmdb
 import pytest
 from support.corpus import forms, near_copies, text, write_jsonl
+from support.patience import END_S
 
 from simhash_hbase.api import IN_MEMORY_BYTES, temporary_index
 from simhash_hbase.stores.embedded import EmbeddedStore
@@ -446,12 +447,17 @@ def test_no_memory_is_refused_by_its_option(cli, url, corpus_file):
 
 
 def bytes_written():
-    """Return how many bytes this process has had written to a disk; 0 stands for a file system in memory."""
-    return int(re.search(r"^write_bytes: (\d+)", Path("/proc/self/io").read_text(), re.MULTILINE)[1])
+    """Return how many bytes this process has handed to the system to write.
+
+    Those that reach a disk are more on a slow machine: a page that was written meanwhile is written again.
+    """
+    return int(re.search(r"^wchar: (\d+)", Path("/proc/self/io").read_text(), re.MULTILINE)[1])
 
 
 @pytest.mark.slow
-def test_a_long_run_writes_little_more_than_it_leaves(cli, url, tmp_path):
+def test_a_long_run_writes_little_more_than_it_leaves(cli, url, tmp_path, monkeypatch):
+    # A group ends by its memory alone, not by the time that it takes on this machine.
+    monkeypatch.setattr("simhash_hbase.index.gathering.GROUP_S", END_S)
     documents, kept = tmp_path / "a.jsonl", tmp_path / "kept.jsonl"
     groups = range(6_000)
     copies = [(f"{group} {copy}", text(group, count=60, changed=copy)) for group in groups for copy in range(2)]
@@ -463,4 +469,5 @@ def test_a_long_run_writes_little_more_than_it_leaves(cli, url, tmp_path):
     written = bytes_written() - before
     assert done.originals == [f"{group} 0" for group in groups]
     left = kept.stat().st_size + sum(path.stat().st_size for path in (tmp_path / "new.index").iterdir())
-    assert written <= 2 * left
+    # With a commit for each batch it is 2.3 times as much.
+    assert written <= 2.1 * left

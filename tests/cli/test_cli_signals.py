@@ -14,6 +14,7 @@ from support.corpus import near_copies, write_jsonl
 from support.results import command, finish, start
 from support.serving import wait_for
 
+from simhash_hbase.api import IN_MEMORY_BYTES
 from simhash_hbase.files.local import placed_database
 
 ROOT = Path(__file__).parents[2]
@@ -124,7 +125,11 @@ def test_a_signal_that_a_library_turns_into_an_error_of_its_own_ends_as_a_signal
 )
 def test_partial_and_temporary_files_and_a_temporary_index_are_removed(tmp_path, number, words):
     folder, env = temporary(tmp_path)
-    records = [{"id": str(i), "simhash": f"{(i + 1) * 0x9E3779B97F4A7C15 % 2**64:016x}"} for i in range(200_000)]
+    # The lines fill the pipe, which is not read, so that the command runs when the signal comes; the input is too large
+    # for an index in memory.
+    padding = "x" * (IN_MEMORY_BYTES // 9_000)
+    simhashes = ((i + 1) * 0x9E3779B97F4A7C15 % 2**64 for i in range(10_000))
+    records = [{"id": str(i), "simhash": f"{value:016x}", "padding": padding} for i, value in enumerate(simhashes)]
     write_jsonl(tmp_path / "a.jsonl", records)
     more = ("a.jsonl", "--simhash-field", "simhash", "--workers", "1", "--report", "report.html")
     process = start("dedup", *words, *more, env=env, cwd=tmp_path)

@@ -38,6 +38,9 @@ async () => {
 }
 """
 
+# Every kind of mark is in twelve opened pairs; axe would go through all of them for half a minute.
+LEAVE_TWELVE = "document.querySelectorAll('#pair-list > details:nth-child(n + 13)').forEach((pair) => pair.remove())"
+
 
 def squeezed(text):
     return "".join(text.split())
@@ -138,6 +141,8 @@ def test_the_page_is_in_chinese_where_the_browser_asks_for_it(browser, quickstar
         assert page.evaluate("document.documentElement.lang") == "zh-Hans"
         assert re.search(r"占 8\.\d%，分成 195 组", page.text_content("#duplicates"))
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.evaluate(LEAVE_TWELVE)
+        assert page.locator("#pair-list > details[open] :is(del, ins)").count() > 12
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
 

@@ -217,7 +217,7 @@ def test_the_words_of_languages_are_found(texts):
 
 @pytest.mark.slow
 @given(characters)
-@settings(max_examples=2_000, deadline=None, derandomize=True)
+@settings(max_examples=600, deadline=None, derandomize=True)
 def test_words_of_any_characters_are_found(text):
     assert tokens(text) == expected(text)
 
@@ -225,7 +225,7 @@ def test_words_of_any_characters_are_found(text):
 @pytest.mark.slow
 @pytest.mark.parametrize("middle", "'.:·,;\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\u2044\uff07\uff0c\uff1a\u066b\"-")
 def test_words_go_on_behind_punctuation_as_its_neighbours_say(middle):
-    kinds = [pool[::20] for pool in POOLS]
+    kinds = [pool[::30] for pool in POOLS]
     pairs = [f"{before}{middle}{after}" for first in kinds for second in kinds for before in first for after in second]
 
     assert [tokens(pair) for pair in pairs] == [expected(pair) for pair in pairs]

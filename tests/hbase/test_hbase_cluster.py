@@ -13,6 +13,7 @@ from faults.cluster import CLUSTER, Cluster
 from support.fresh_clone import blocks, split, with_names
 from support.gates import MUST_RUN
 from support.rows import contents
+from support.serving import wait_for
 from support.spark import CLASS, QUICK, cells_of_load, corpus, decisions_of_one_machine, java_home, write_lines
 
 from simhash_hbase.index.local import LocalIndex
@@ -35,8 +36,13 @@ def hbase(cluster, *words):
     return done.stdout
 
 
+def status(cluster):
+    """Ask until the gateways answer: on a busy machine one does not always do so in three seconds."""
+    return wait_for(lambda: (asked := faults("cluster", "status", "--dir", cluster.folder)).returncode == 0 and asked)
+
+
 def states(cluster):
-    lines = [line.split() for line in hbase(cluster, "status").splitlines()]
+    lines = [line.split() for line in status(cluster).stdout.splitlines()]
     return {words[0]: words[4] for words in lines if words[0] in CLUSTER.roles}
 
 
@@ -106,7 +112,7 @@ def spark_works(cluster, folder):
 @pytest.mark.slow
 def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster, tmp_path):
     assert states(cluster) == dict.fromkeys(CLUSTER.roles, "alive")
-    url = parse_url(f"hbase://{hbase(cluster, 'status').splitlines()[-1]}/changed")
+    url = parse_url(f"hbase://{status(cluster).stdout.splitlines()[-1]}/changed")
     LocalIndex.create(HBaseStore.create(url, TableSchema(regions=2)), Profile.resolve(analyzer="shingle")).close()
     hbase(cluster, "split", "changed", "20")
     hbase(cluster, "move", "changed", "0", "rs2")

@@ -1,5 +1,4 @@
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,6 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from support.patience import START
 from support.results import run
 from support.serving import wait_for
 
@@ -325,20 +323,6 @@ def test_without_a_checkout_a_container_is_refused_in_a_sentence(monkeypatch, tm
         one.up()
 
 
-def bare_environment(folder: Path) -> dict[str, str]:
-    """Variables of a machine with Python, bash and the core utilities: no Java, no Maven, no Docker."""
-    folder.mkdir()
-    python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    (folder / "python3").symlink_to(python)
-    for name in ("bash", "env", "dirname", "chmod", "ls", "df", "id", "uname", "whoami"):
-        (folder / name).symlink_to(shutil.which(name) or pytest.fail(f"{name} is missing"))
-    variables = {"PATH": str(folder), "HOME": os.environ.get("HOME", "/"), "HBASE_HEAP": "512m", **START}
-    if os.environ.get("CI"):
-        # From nothing: what a run with Java or Maven on its path has fetched proves little. It costs 200 MB a run.
-        variables["SIMHASH_HBASE_CACHE"] = str(folder.parent / "cache")
-    return variables
-
-
 @pytest.mark.parametrize(
     "words", [["status"], ["status", "--json"], ["status", "--with", "docker"], ["down"], ["clean"]], ids=" ".join
 )
@@ -356,29 +340,3 @@ def test_a_folder_that_java_cannot_name_is_refused(tmp_path):
         with pytest.raises(InvalidArgument, match="its path contains"):
             home.Home(tmp_path / name)
     assert run("hbase", "up", "--dir", tmp_path / "a b").usage_error.endswith("its path contains ' '; name another one")
-
-
-@pytest.mark.hbase
-@pytest.mark.slow
-def test_a_machine_with_python_and_nothing_else_has_an_hbase(tmp_path):
-    variables = bare_environment(tmp_path / "bin")
-    assert not any(shutil.which(name, path=variables["PATH"]) for name in ("java", "mvn", "docker", "apt-get"))
-
-    def hbase(*arguments):
-        command = [str(ROOT / "scripts" / "hbase"), *arguments, "--dir", str(tmp_path / "server")]
-        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-
-    try:
-        first = hbase("up")
-        assert first.returncode == 0, first.stderr
-        assert hbase("up").stdout == first.stdout
-        facts = json.loads(hbase("status", "--json").stdout)
-        assert facts["thrift2"] == first.stdout.splitlines()[-1]
-        assert home.failure(facts["ports"]) is None
-        os.kill(facts["pids"]["thrift2"], 9)
-        assert hbase("status").returncode == 1
-    finally:
-        stopped = hbase("clean")
-    assert stopped.returncode == 0
-    assert hbase("down").stderr == "nothing was running\n"
-    assert not (tmp_path / "server" / "data").exists()

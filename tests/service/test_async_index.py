@@ -12,6 +12,7 @@ from support.certificates import make_certificate
 from support.corpus import near_copies, text
 from support.fresh_clone import blocks
 from support.listening import free_port
+from support.patience import END_S
 from support.remote_servers import JsonHandler, served
 from support.results import python
 
@@ -124,7 +125,7 @@ async def test_calls_beyond_the_connections_wait_for_one():
             most[0] = max(most[0], together)
             if together == CONNECTIONS:
                 enough.set()
-        enough.wait(30)
+        enough.wait(END_S)
         with lock:
             together -= 1
         return ({"exact": True, "documents": 0},)
@@ -142,7 +143,7 @@ async def test_a_cancelled_call_gives_its_connection_back():
 
     def answer(_):
         loop.call_soon_threadsafe(asked.set)
-        let.wait(30)
+        let.wait(END_S)
         return ({"exact": True, "documents": 0},)
 
     with gateway(answer) as url:
@@ -162,7 +163,7 @@ async def test_the_event_loop_goes_on_while_a_call_waits():
     let = Event()
 
     def answer(_):
-        let.wait(30)
+        let.wait(END_S)
         return ({"exact": True, "documents": 0},)
 
     with gateway(answer) as url:

@@ -168,7 +168,7 @@ def test_more_requests_a_second_than_one_address_may_send_are_told_to_wait(serve
 def test_who_does_not_read_is_left(proxy):
     flood = b"x\n" * (32 << 10)
     with Duplex(proxy, "/v1/queries", buffers=64 << 10) as request, proxy.client() as client:
-        assert request.flood(flood, 2_000, stuck_s=10) < 2_000
+        assert 0 < sum(1 for _ in request.flood(flood, 2_000)) < 2_000
         assert request.wait_until_ended(END_S)
         assert client.post("/v1/queries", json={"simhash": "0000000000000000"}).status_code == 200
 

@@ -18,7 +18,7 @@ from support.faulty_proxy import Chaos, FaultyProxy
 from support.listening import free_port
 from support.patience import END_S
 from support.remote_servers import JsonHandler, served
-from support.serving import serving, wait_for
+from support.serving import new_index, serving, wait_for
 
 from simhash_hbase import Index, create_index, open_index, open_local_index
 from simhash_hbase.client import RemoteIndex
@@ -47,8 +47,23 @@ def _no_key(monkeypatch):
     monkeypatch.delenv("SIMHASH_HBASE_API_KEY_FILE", raising=False)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Return a service for tests that need no empty index."""
+    folder = tmp_path_factory.mktemp("shared")
+    with serving(new_index(folder), folder) as running:
+        yield running
+
+
 @pytest.fixture
-def remote(server):
+def remote(shared):
+    with RemoteIndex(shared.address, key=shared.keys["all"]) as index:
+        yield index
+
+
+@pytest.fixture
+def own(server):
+    """Return an index that was empty."""
     with RemoteIndex(server.address, key=server.keys["all"]) as index:
         yield index
 
@@ -74,39 +89,39 @@ def test_rule_copied_is_asked_of_a_service(tmp_path):
         assert remote.query(reposts[0]).matches == []
 
 
-def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
+def test_every_method_answers_as_the_index_behind_it_does(own, twin, url):
     asked = [("", "…"), ("", text(7, changed=2)), ("group 3 copy 1", text(3))]
     added = [(f"added {at}", text("a", changed=at), {"source": f"{at}"}) for at in range(5)]
-    assert remote.add("a", text("a"), metadata={"from": "here"}) == twin.add("a", text("a"))
-    assert list(remote.add_many([*added, ("none", " ")])) == list(twin.add_many([*added, ("none", " ")]))
-    assert remote.claim("b", text("a", changed=1), metadata={"n": 1}) == twin.claim("b", text("a", changed=1))
-    assert list(remote.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
-    assert list(remote.claim_many([("none", "…")])) == [("none", None)]
+    assert own.add("a", text("a"), metadata={"from": "here"}) == twin.add("a", text("a"))
+    assert list(own.add_many([*added, ("none", " ")])) == list(twin.add_many([*added, ("none", " ")]))
+    assert own.claim("b", text("a", changed=1), metadata={"n": 1}) == twin.claim("b", text("a", changed=1))
+    assert list(own.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
+    assert list(own.claim_many([("none", "…")])) == [("none", None)]
 
     with open_index(url) as writing:
         writing.note_backup("2026-11-21T09:30:00Z")
     with open_index(url, readonly=True) as behind:
         rules = [None, behind.rule(distance=8), behind.rule(match="verified", similarity=0.9)]
         for rule in rules:
-            assert remote.query(text("a"), rule=rule, limit=1) == behind.query(text("a"), rule=rule, limit=1)
-            assert remote.query_id("a", rule=rule, limit=1) == behind.query_id("a", rule=rule, limit=1)
-            assert list(remote.query_many(asked, rule=rule)) == list(behind.query_many(asked, rule=rule))
-        assert len(remote.query(text("a")).matches) > 1
-        assert remote.query(text("a"), since="1d") == behind.query(text("a"), since="1d")
-        assert remote.query(text("a"), since="2100-01-01") == behind.query(text("a"), since="2100-01-01")
-        assert remote.query_id("b") == behind.query_id("b")
-        assert remote.query_id("nobody") is None
-        assert remote.query_simhash(12345) == behind.query_simhash(12345)
+            assert own.query(text("a"), rule=rule, limit=1) == behind.query(text("a"), rule=rule, limit=1)
+            assert own.query_id("a", rule=rule, limit=1) == behind.query_id("a", rule=rule, limit=1)
+            assert list(own.query_many(asked, rule=rule)) == list(behind.query_many(asked, rule=rule))
+        assert len(own.query(text("a")).matches) > 1
+        assert own.query(text("a"), since="1d") == behind.query(text("a"), since="1d")
+        assert own.query(text("a"), since="2100-01-01") == behind.query(text("a"), since="2100-01-01")
+        assert own.query_id("b") == behind.query_id("b")
+        assert own.query_id("nobody") is None
+        assert own.query_simhash(12345) == behind.query_simhash(12345)
         names = ["a", "nobody", "b", "added 2"]
-        assert remote.get_many(names) == behind.get_many(names)
-        assert remote.get("a") == behind.get("a")
-        assert [remote.copies(name) for name in "ab"] == [behind.copies(name) for name in "ab"]
-        assert remote.copies("nobody") is None
-        assert remote.stats() == behind.stats()
-        assert remote.stats().last_backup == "2026-11-21T09:30:00.000Z"
-        assert remote.profile == behind.profile
-    assert list(remote.remove_many(["a", "nobody"])) == [("a", True), ("nobody", False)]
-    assert ("b" in remote, "a" in remote, remote.remove("b"), remote.remove("b")) == (True, False, True, False)
+        assert own.get_many(names) == behind.get_many(names)
+        assert own.get("a") == behind.get("a")
+        assert [own.copies(name) for name in "ab"] == [behind.copies(name) for name in "ab"]
+        assert own.copies("nobody") is None
+        assert own.stats() == behind.stats()
+        assert own.stats().last_backup == "2026-11-21T09:30:00.000Z"
+        assert own.profile == behind.profile
+    assert list(own.remove_many(["a", "nobody"])) == [("a", True), ("nobody", False)]
+    assert ("b" in own, "a" in own, own.remove("b"), own.remove("b")) == (True, False, True, False)
 
 
 REFUSED = [
@@ -139,9 +154,9 @@ def test_what_the_index_refuses_is_refused_with_its_errors(remote, twin):
                 call(index)
 
 
-def test_what_needs_the_rows_is_refused_where_the_index_is_opened(server):
+def test_what_needs_the_rows_is_refused_where_the_index_is_opened(shared):
     with pytest.raises(Unsupported, match="is a service, which can add, claim, query"):
-        open_local_index(server.address)
+        open_local_index(shared.address)
 
 
 def test_a_remote_index_has_the_methods_of_the_face_alone(remote):
@@ -149,9 +164,9 @@ def test_a_remote_index_has_the_methods_of_the_face_alone(remote):
     assert public == {name for name in dir(Index) if not name.startswith("_")} | {"profile", "collection"}
 
 
-def test_an_index_is_not_made_through_a_service(server):
+def test_an_index_is_not_made_through_a_service(shared):
     with pytest.raises(Unsupported, match="is a service: an index is made where it is kept"):
-        create_index(server.address)
+        create_index(shared.address)
     for call in (create_index, table_of, open_store):
         with pytest.raises((Unsupported, InvalidArgument), match=r"^http:… is ") as failure:
             call("http://me:secret@127.0.0.1:1")
@@ -345,12 +360,12 @@ def test_threads_share_one_index(remote):
     assert [decision.is_original for decision in claimed].count(True) == 20
 
 
-def test_certificates_are_checked(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["all"])
+def test_certificates_are_checked(shared, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIMHASH_HBASE_API_KEY", shared.keys["all"])
     certificate, key = make_certificate(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
-    with answering(partial(answered_by, server), context) as url:
+    with answering(partial(answered_by, shared), context) as url:
         with pytest.raises(StoreRefused, match=r"TLS fails: .*certificate"):
             open_index(url)
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -358,17 +373,17 @@ def test_certificates_are_checked(server, tmp_path, monkeypatch):
             assert index.claim("a", text("a")).is_original
 
 
-def test_a_service_may_be_under_a_path(server):
-    gateway = partial(answered_by, server, under="/near")
-    with answering(gateway) as url, RemoteIndex(f"{url}/near/", key=server.keys["all"]) as index:
+def test_a_service_may_be_under_a_path(shared):
+    gateway = partial(answered_by, shared, under="/near")
+    with answering(gateway) as url, RemoteIndex(f"{url}/near/", key=shared.keys["all"]) as index:
         assert index.profile.analyzer == "shingle"
 
 
-def test_answers_beyond_the_memory_for_them_are_asked_for_in_parts(remote, monkeypatch):
+def test_answers_beyond_the_memory_for_them_are_asked_for_in_parts(own, monkeypatch):
     monkeypatch.setattr("simhash_hbase.client.http.ANSWER_BYTES", 2_000)
-    list(remote.add_many(PAIRS))
+    list(own.add_many(PAIRS))
 
-    answers = list(remote.query_many(PAIRS))
+    answers = list(own.query_many(PAIRS))
 
     assert [name for name, _ in answers] == [name for name, _ in PAIRS]
     assert all(len(answer.matches) >= 2 for _, answer in answers)

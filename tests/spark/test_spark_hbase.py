@@ -20,6 +20,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.spark import SparkOptions, load
 from simhash_hbase.spark.load import BulkSettings, Loader, WorkPlace
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.launcher import cache_folder
 from simhash_hbase.stores.hbase.table import TableSchema
 
 pytestmark = [pytest.mark.hbase, pytest.mark.slow, SOCKETS]
@@ -41,7 +42,7 @@ def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(
     source = write_lines(tmp_path / "corpus.jsonl", corpus())
     status = server_status()
     conf, name = Path(status["conf"]), index.store.url.rpartition("/")[2]
-    tools = find_tools(jars=Path(status["jars"]), cache=tmp_path / "cache")
+    tools = find_tools(jars=Path(status["jars"]), cache=cache_folder() / "classes")
     # The files of this machine have its own user, whatever name is claimed, and HBase looks.
     loader = Loader.of(tools, conf, name, staging_folder(conf, None, name), getuser())
     refused = []

@@ -89,7 +89,7 @@ def folders(sound, tmp_path, damage, count):
 
 @pytest.mark.parametrize("damage", [swapped, zeroed, beheaded, sprinkled])
 def test_verify_ends_with_a_sentence_whatever_the_damage(sound, tmp_path, damage):
-    copies = list(folders(sound, tmp_path, damage, 10))
+    copies = list(folders(sound, tmp_path, damage, 5))
     done = subprocess.run([sys.executable, "-c", VERIFY, *copies], capture_output=True, text=True, check=True)
     codes = [int(code) for code in done.stdout.split() if code.lstrip("-").isdigit()]
 

@@ -6,7 +6,7 @@ import time
 import tracemalloc
 from contextlib import closing, contextmanager, suppress
 from functools import partial
-from itertools import chain, product
+from itertools import chain, islice, product
 
 import numpy as np
 import pytest
@@ -191,9 +191,9 @@ def test_a_changed_answer_is_a_result_or_an_error_of_the_package(name, how, monk
     right = outcome(options, good, task, monkeypatch)
     assert isinstance(right, SimhashError) == (name == "failure")
 
-    failed = [
-        isinstance(outcome(options, answer, task, monkeypatch), SimhashError) for answer in changed(good, options)
-    ]
+    # Of the slow ones each third: no byte is left out, since each has six changes or more.
+    some = islice(changed(good, options), None, None, 3 if name in SLOW else 1)
+    failed = [isinstance(outcome(options, answer, task, monkeypatch), SimhashError) for answer in some]
 
     assert failed.count(True) > len(failed) / 4
 

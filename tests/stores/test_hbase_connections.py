@@ -6,13 +6,15 @@ import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from socketserver import BaseRequestHandler, ThreadingTCPServer
-from threading import Thread
+from threading import Event, Thread
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from support.faulty_proxy import proxied_options, proxy_to
 from support.hbase_server import hbase_options, tables
+from support.patience import END_S
+from support.serving import wait_for
 
 from simhash_hbase.errors import Retryable, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
@@ -23,6 +25,7 @@ from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, inte
 from simhash_hbase.testing.rows import found_by, pairs_of, rows_of
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
+SOON_S = 1.0
 ASK = "getThriftServerType"
 QUESTION = Call(interface("either").Either, ASK, {})
 
@@ -56,16 +59,21 @@ class Answering(BaseRequestHandler):
 
 @pytest.fixture
 def serve():
-    """Return a function that starts a gateway with its answers, and returns the options to reach it."""
+    """Return a function that starts a gateway with its answers, and returns the options to reach it.
+
+    A test whose gateway is to be late names a time-out.
+    """
     with ExitStack() as stack:
 
-        def start(*answers):
+        def start(*answers, timeout_s=END_S):
             server = stack.enter_context(ThreadingTCPServer(("127.0.0.1", 0), Answering))
             server.daemon_threads, server.answers = True, answers
             Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
             stack.callback(server.shutdown)
             gateways = (Gateway(*server.server_address),)
-            return HBaseOptions(gateways=gateways, table="t", timeout_s=1, connect_timeout_s=0.5, deadline_s=1)
+            return HBaseOptions(
+                gateways=gateways, table="t", timeout_s=timeout_s, connect_timeout_s=timeout_s, deadline_s=timeout_s
+            )
 
         yield start
 
@@ -97,7 +105,7 @@ def connect():
     ],
 )
 def test_a_connection_with_an_unreadable_answer_is_not_used_again(serve, connect, reply):
-    connection = connect(serve(reply))
+    connection = connect(serve(reply, timeout_s=SOON_S))
 
     with pytest.raises((UnreadableAnswer, OSError)):
         ask(connection)
@@ -107,26 +115,28 @@ def test_a_connection_with_an_unreadable_answer_is_not_used_again(serve, connect
 
 @pytest.mark.slow
 def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve, connect):
+    ended = Event()
+
     def late(number):
-        time.sleep(1.2)
+        ended.wait(END_S)
         return right(number)
 
-    connection = connect(serve(late, right))
+    connection = connect(serve(late, right, timeout_s=SOON_S))
     with pytest.raises(TimeoutError):
         ask(connection)
 
     assert not connection.is_clean()
+    ended.set()
 
 
 def test_a_connection_is_lent_again_unless_idle_or_with_stray_bytes(serve, connect):
     quiet, talking = (connect(serve(lambda number, more=more: [*right(number), *more])) for more in ([], [b"more"]))
     for connection in (quiet, talking):
         ask(connection)
-    time.sleep(0.05)
 
+    wait_for(lambda: not talking.is_fresh(60))
     assert quiet.is_fresh(60)
     assert not quiet.is_fresh(0)
-    assert not talking.is_fresh(60)
 
 
 @pytest.mark.parametrize(
@@ -166,13 +176,13 @@ def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
     monkeypatch.setattr("simhash_hbase.stores.hbase.gateways._PROBE_S", 0.3)
 
     with pytest.raises(StoreUnavailable, match=words):
-        HBaseStore.open(serve(reply))
+        HBaseStore.open(serve(reply, timeout_s=SOON_S))
 
 
 @pytest.mark.slow
 def test_a_gateway_that_stood_still_while_an_index_was_opened_may_be_asked_again(serve):
     connections = iter(range(9))
-    options = serve(lambda number: [b"" if next(connections) == 0 else right(number)[0]])
+    options = serve(lambda number: [b"" if next(connections) == 0 else right(number)[0]], timeout_s=SOON_S)
 
     with pytest.raises(Retryable, match=r"no answer within .* s; it answers now, so repeat the call"):
         HBaseStore.open(options)
@@ -181,7 +191,7 @@ def test_a_gateway_that_stood_still_while_an_index_was_opened_may_be_asked_again
 @pytest.mark.slow
 def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve, connect):
     connections = iter(range(9))
-    options = serve(lambda number: [right(number)[0][: 10 if next(connections) == 0 else None]])
+    options = serve(lambda number: [right(number)[0][: 10 if next(connections) == 0 else None]], timeout_s=SOON_S)
 
     with pytest.raises(StoreTimeout) as failure:
         ask_version(connect(options))

@@ -13,6 +13,7 @@ import pytest
 from support.faulty_proxy import Chaos, proxied_options, proxy_to
 from support.hbase_server import address, administrate, hbase_options, tables
 from support.own_hbase import own_gateway
+from support.patience import END_S
 
 from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.blocks import Scheme
@@ -25,7 +26,7 @@ from simhash_hbase.testing.rows import found_by, pairs_of, rows_of
 
 pytestmark = pytest.mark.hbase
 
-QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "3000"))
+QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "1000"))
 THREADS = 4
 SCHEME = Scheme(5, 2)
 PATIENCE = {"timeout_s": 2.0, "deadline_s": 20.0}
@@ -208,7 +209,7 @@ def test_a_write_that_takes_long_is_waited_for_after_the_table_was_looked_at(sto
 def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, table, simhashes, monkeypatch):
     # Each fault costs time-out or pause, and there are hundreds.
     monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.002)
-    options = proxied_options(version, table, proxy, timeout_s=0.5, deadline_s=20.0)
+    options = proxied_options(version, table, proxy, timeout_s=0.5, deadline_s=END_S)
     with closing(HBaseStore.open(options)) as store, ThreadPoolExecutor(THREADS) as threads:
         proxy.chaos = Chaos(seed=7, hold_s=0.6)
 

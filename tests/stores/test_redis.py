@@ -374,7 +374,7 @@ def test_a_server_that_is_not_redis_is_told_apart(listener):
     Thread(target=answer, daemon=True).start()
 
     with pytest.raises(StoreRefused, match="not of the protocol of Redis"):
-        RedisStore.open(options_of(listener, timeout_s=2))
+        RedisStore.open(options_of(listener, timeout_s=END_S))
 
 
 def test_a_wrong_password_and_a_user_without_rights_to_write_are_refused(own_server):
@@ -462,7 +462,7 @@ def test_what_was_under_way_on_a_broken_connection_is_sent_once_more(listener):
     server = Thread(target=break_off_at_the_first_question, daemon=True)
     server.start()
 
-    with closing(RedisConnection(options_of(listener, timeout_s=2))) as connection:
+    with closing(RedisConnection(options_of(listener, timeout_s=END_S))) as connection:
         assert connection.ask("DBSIZE") == b"PONG"
     server.join(END_S)
     assert len(asked) == 2

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from functools import lru_cache
 
 SYLLABLES = ["ka", "no", "shi", "ra", "mu", "te", "lo", "vi", "sa", "du", "pe", "ri"]
 
@@ -12,6 +13,7 @@ def words(count, seed):
     return ["".join(chosen.choices(SYLLABLES, k=chosen.randint(2, 4))) for _ in range(count)]
 
 
+@lru_cache(maxsize=10_000)
 def text(seed, *, count=500, changed=0):
     """Make a text of so many words; the first few may be other ones."""
     made = words(count, seed)

@@ -5,6 +5,8 @@ import socket
 import threading
 from contextlib import AbstractContextManager, suppress
 
+from support.patience import END_S
+
 
 class Duplex(AbstractContextManager):
     """One request on a connection of its own, its body in chunks of any size.
@@ -34,16 +36,17 @@ class Duplex(AbstractContextManager):
     def finish(self):
         self._socket.sendall(b"0\r\n\r\n")
 
-    def flood(self, piece, pieces, *, stuck_s):
-        """Send pieces until nobody takes them for some seconds; return how many were taken."""
-        self._socket.settimeout(stuck_s)
-        taken = 0
-        with suppress(TimeoutError):
-            while taken < pieces:
+    def flood(self, piece, pieces):
+        """Send pieces and read nothing, until the other side leaves; yield the number of pieces taken after each.
+
+        No time tells whether it only reads slowly: one that has stopped reading is waited for until it leaves.
+        """
+        self._socket.settimeout(END_S)
+        with suppress(TimeoutError, ConnectionError):
+            for number in range(1, pieces + 1):
                 self.send(piece)
-                taken += 1
+                yield number
         self._socket.settimeout(None)
-        return taken
 
     def status(self):
         """Read the header of the answer, and return its status."""

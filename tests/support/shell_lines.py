@@ -16,9 +16,8 @@ SOURCE = Path(__file__).parent / "java" / "ShellLines.java"
 @contextmanager
 def shell_lines(status: Mapping[str, str], folder: Path) -> Iterator[Callable[[str], None]]:
     """Give what carries one line of the shell out on the server of this status."""
-    jars, classes = Path(status["jars"]), folder / "classes"
-    downloads = Downloads(cache_folder())
-    downloads.compile(SOURCE, classes, jars)
+    jars, downloads = Path(status["jars"]), Downloads(cache_folder())
+    classes = downloads.compiled(SOURCE, jars, downloads.folder / "classes")
     path = os.pathsep.join([status["conf"], f"{jars}/*", str(classes)])
 
     command = [str(downloads.java()), *JVM_OPTIONS, "-cp", path, "ShellLines"]

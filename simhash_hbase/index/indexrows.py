@@ -190,7 +190,7 @@ class NotedBackup(msgspec.Struct, frozen=True):
 
 def read_last_backup(store: Store) -> int | None:
     """Read when the last backup began, in ms since 1970; None if none was noted."""
-    way_out = "`simhash-hbase backup URL --taken TIME` notes a backup, and writes it anew"
+    way_out = "a note of the latest backup writes it anew"
     backup = _read_json(store, _BACKUP_ROW, NotedBackup, "backups", way_out)
     return None if backup is None else backup.time
 

@@ -20,7 +20,17 @@ from simhash_hbase.inputs.records import (
     id_in_file,
     source_in,
 )
-from simhash_hbase.inputs.sources import STDIN, Part, Source, Sources, as_sources, is_marker, is_open_file, shown
+from simhash_hbase.inputs.sources import (
+    STDIN,
+    Part,
+    Source,
+    Sources,
+    as_sources,
+    is_marker,
+    is_open_file,
+    pointer_fault,
+    shown,
+)
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.plugins import INPUTS, offered, offered_names
 from simhash_hbase.rows.analysed import metadata_problem
@@ -201,8 +211,9 @@ def _records(
         if not source.has_name:
             yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
             continue
-        if source.fault is not None:
-            yield Reject(Place(source.name, 0), source.fault, b"")
+        fault = source.fault or pointer_fault(source)
+        if fault is not None:
+            yield Reject(Place(source.name, 0), fault, b"")
             continue
         try:
             name = format_of(source, options)

@@ -158,6 +158,26 @@ class Part:
         return sum(map(unpacked_size, self.sources)) if all(map(is_file_here, self.sources)) else None
 
 
+_POINTER_BYTES = 1_000
+_POINTERS = {
+    b"version https://git-lfs.github.com/spec/": "Git LFS, which `git lfs pull` gets",
+    b"/annex/objects/": "git-annex, which `git annex get` gets",
+}
+
+
+def pointer_fault(source: Source) -> str | None:
+    """Return why a file is refused that stands for its content in a clone without large files; else None."""
+    if not 0 < source.size < _POINTER_BYTES or not is_file_here(source):
+        return None
+    try:
+        with open(source.path or "", "rb", buffering=0) as file:
+            head = file.read(_POINTER_BYTES)
+    except OSError:
+        return None
+    kept = next((kept for beginning, kept in _POINTERS.items() if head.startswith(beginning)), None)
+    return None if kept is None else f"the file is a pointer to content of {kept}"
+
+
 def shown(path: str) -> str:
     r"""Write a path so that it can be printed: bytes that are not UTF-8 as ``\xff``."""
     return os.fsencode(path).decode(errors="backslashreplace")

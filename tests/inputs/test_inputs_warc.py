@@ -10,7 +10,7 @@ import zlib
 import brotli
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, scan_bytes, shown, text_of, url
 
 from simhash_hbase.features.chunks import BYTES_A_CHARACTER, Chunk
@@ -374,6 +374,7 @@ CRAWLS = {packed: crawl_of(6, compressed=packed) for packed in (True, False)}
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(False, 0.25, 364, bytes(5))
 @given(st.booleans(), st.floats(0, 1), st.integers(0, 900), st.one_of(st.binary(max_size=64), st.just(bytes(500))))
 def test_damage_anywhere_costs_no_record_that_it_does_not_touch(tmp_path, packed, place, length, by):
     crawl = CRAWLS[packed]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Self, TypeAlias, TypedDict, TypeVar
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, short_repr
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata
@@ -33,7 +33,7 @@ _NOWHERE = Place("", 0)
 def checked_limit(limit: int | None) -> int | None:
     """Return the most matches of an answer, or raise `InvalidArgument`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise InvalidArgument(f"limit {limit!r}: wanted at least 1", parameter="limit")
+        raise InvalidArgument(f"limit {short_repr(limit)}: wanted at least 1", parameter="limit")
     return limit
 
 
@@ -56,7 +56,7 @@ class Search:
     def __post_init__(self) -> None:
         checked_limit(self.limit)
         if self.rule is not None and not isinstance(self.rule, MatchRule):
-            raise InvalidArgument(f"rule {self.rule!r}: wanted a MatchRule, as `Index.rule` makes them")
+            raise InvalidArgument(f"rule {short_repr(self.rule)}: wanted a MatchRule, as `Index.rule` makes them")
 
     @property
     def options(self) -> SearchOptions:
@@ -88,20 +88,22 @@ class PassageSearch:
 
     def __post_init__(self) -> None:
         if not isinstance(self.at_least, int) or self.at_least < 1:
-            raise InvalidArgument(f"at_least {self.at_least!r}: wanted 1 or more documents", parameter="at_least")
+            least = short_repr(self.at_least)
+            raise InvalidArgument(f"at_least {least}: wanted 1 or more documents", parameter="at_least")
         if self.at_least > PASSAGE_DOCUMENTS:
             raise InvalidArgument(
                 f"at_least {self.at_least:,}: {PASSAGE_DOCUMENTS:,} documents of a passage are read",
                 parameter="at_least",
             )
         if not isinstance(self.same, str | None):
-            raise InvalidArgument(f"same {self.same!r}: wanted the name of a field of metadata", parameter="same")
+            same = short_repr(self.same)
+            raise InvalidArgument(f"same {same}: wanted the name of a field of metadata", parameter="same")
 
 
 def checked_item_share(share: float) -> float:
     """Return the least share of an item that a text holds, or raise `InvalidArgument`."""
     if not isinstance(share, int | float) or not 0 < share <= 1:
-        raise InvalidArgument(f"at_share {share!r}: wanted a share above 0 and up to 1", parameter="at_share")
+        raise InvalidArgument(f"at_share {short_repr(share)}: wanted a share above 0 and up to 1", parameter="at_share")
     return share
 
 
@@ -190,5 +192,5 @@ def _exact_strings(value: Any) -> Any:  # noqa: ANN401 - what JSON can have, and
     if isinstance(value, str):
         return exact(value)
     if isinstance(value, Mapping):
-        return {_exact_strings(key): _exact_strings(item) for key, item in value.items()}
+        return {exact(key) if isinstance(key, str) else key: _exact_strings(item) for key, item in value.items()}
     return list(map(_exact_strings, value)) if isinstance(value, list | tuple) else value

@@ -326,7 +326,7 @@ class Index(ABC):
                 f"similarity {short_repr(least)}: wanted a number from 0 to 1", parameter="similarity"
             )
         plain = distance is not None and similarity is None
-        chosen: defaults.MatchName = match or ("distance" if plain else own.match)  # type: ignore[assignment]
+        chosen: defaults.MatchName = match or ("distance" if plain else own.match)
         return MatchRule(
             match=chosen,
             distance=int(within),

@@ -369,6 +369,17 @@ def test_damage_costs_one_record(tmp_path, kind, compressed, number, block):
     assert refused.id == (None if kind in ("a wrong header", "no beginning") else url(number))
 
 
+def test_the_first_segment_of_a_record_is_no_page(tmp_path):
+    crawl = Crawl()
+    crawl.answer(url(0), page("the beginning")[:-9], more=[("WARC-Segment-Number", "1")])
+    crawl.answer(url(1), page(RUSSIAN))
+
+    refused, whole = scan_bytes(tmp_path, crawl.bytes())
+
+    assert (refused.id, whole.id) == (url(0), url(1))
+    assert refused.reason == "the record is cut into segments, which are not put together"
+
+
 CRAWLS = {packed: crawl_of(6, compressed=packed) for packed in (True, False)}
 
 

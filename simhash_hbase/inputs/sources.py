@@ -21,7 +21,7 @@ from simhash_hbase.files.remote import is_folder, is_remote, remote_files
 
 STDIN = "-"
 UNKNOWN = -1  # The size of a file of which the server does not say it.
-_COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
+COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 _PACKED = 8
 
 
@@ -46,7 +46,7 @@ class Source:
     @property
     def compression(self) -> str | None:
         """``"gz"``, ``"zst"`` or None, by the name."""
-        return _COMPRESSIONS.get(os.path.splitext(self.name)[1].lower())
+        return COMPRESSIONS.get(os.path.splitext(self.name)[1].lower())
 
     @property
     def suffix(self) -> str:

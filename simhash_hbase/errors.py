@@ -211,6 +211,25 @@ class StoreReadonly(StoreRefused):
     """The store can be read and not written to: a folder or file system for reading only, a replica."""
 
 
+_REPR_CHARACTERS = 200
+
+
+def short_repr(value: object) -> str:
+    """Return how Python writes a value that a caller passed, cut after 200 characters.
+
+    Examples
+    --------
+    >>> short_repr("5"), short_repr(10**5000)
+    ("'5'", 'a value of type int')
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        # Integers above Python's limit of 4,300 digits have none, nor have objects whose own method fails.
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= _REPR_CHARACTERS else f"{text[:_REPR_CHARACTERS]}…"
+
+
 def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:
     """Return the sentence on libraries that differ where a machine makes other fingerprints than an index holds."""
     differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]

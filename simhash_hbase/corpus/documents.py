@@ -45,6 +45,8 @@ from simhash_hbase.inputs import (
     total_bytes,
 )
 from simhash_hbase.inputs.meter import counted
+from simhash_hbase.inputs.reading import OTHER_PACKERS
+from simhash_hbase.inputs.sources import COMPRESSIONS
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
@@ -93,6 +95,8 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
     places = {name: path for name, path in written.items() if path is not None}
     if not places:
         return
+    for name in (name for name in places if name.startswith("`")):
+        _check_name(name, places[name])
     read = {_identity(source.path) for source in sources.files() if source.path is not None}
     if "-" in sources:
         # The file that the shell opened as standard input, if it is one.
@@ -113,6 +117,23 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
             raise InvalidArgument(f"{taken[identity]} and {name} both name {shown(path)}")
         taken[identity] = name
     _check_writable(places)
+
+
+_PLAIN = frozenset({"`clusters`", "`rejects`", "`report`", "`results`"})
+"""Files that are written as they are, whatever their names say."""
+
+
+def _check_name(name: str, path: str) -> None:
+    """Raise `InvalidArgument` for a name that would not say what is written."""
+    if not path:
+        raise InvalidArgument(f"{name} is empty: name a file, or leave it out")
+    if path == "-":
+        raise InvalidArgument(f"{name} - is no file, and standard output has the results: name a file")
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in OTHER_PACKERS:
+        raise InvalidArgument(f"{name} {shown(path)} names a compression that is not written: .gz and .zst are")
+    if suffix in COMPRESSIONS and name in _PLAIN:
+        raise InvalidArgument(f"{name} {shown(path)} names a compression, and only `output` is compressed")
 
 
 def _check_writable(places: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Self, TypeAlias, TypedDict, TypeVar
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, short_repr
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata
@@ -33,7 +33,7 @@ _NOWHERE = Place("", 0)
 def checked_limit(limit: int | None) -> int | None:
     """Return the most matches of an answer, or raise `InvalidArgument`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise InvalidArgument(f"limit is {limit!r}: wanted at least 1", parameter="limit")
+        raise InvalidArgument(f"limit is {short_repr(limit)}: wanted at least 1", parameter="limit")
     return limit
 
 
@@ -56,7 +56,7 @@ class Search:
     def __post_init__(self) -> None:
         checked_limit(self.limit)
         if self.rule is not None and not isinstance(self.rule, MatchRule):
-            raise InvalidArgument(f"rule is {self.rule!r}: wanted a MatchRule, as `Index.rule` makes them")
+            raise InvalidArgument(f"rule is {short_repr(self.rule)}: wanted a MatchRule, as `Index.rule` makes them")
 
     @property
     def options(self) -> SearchOptions:
@@ -88,14 +88,16 @@ class PassageSearch:
 
     def __post_init__(self) -> None:
         if not isinstance(self.at_least, int) or self.at_least < 1:
-            raise InvalidArgument(f"at_least is {self.at_least!r}: wanted 1 or more documents", parameter="at_least")
+            least = short_repr(self.at_least)
+            raise InvalidArgument(f"at_least is {least}: wanted 1 or more documents", parameter="at_least")
         if self.at_least > PASSAGE_DOCUMENTS:
             raise InvalidArgument(
                 f"at_least is {self.at_least:,}: {PASSAGE_DOCUMENTS:,} documents of a passage are read",
                 parameter="at_least",
             )
         if not isinstance(self.same, str | None):
-            raise InvalidArgument(f"same is {self.same!r}: wanted the name of a field of metadata", parameter="same")
+            same = short_repr(self.same)
+            raise InvalidArgument(f"same is {same}: wanted the name of a field of metadata", parameter="same")
 
 
 OWN_RULE = Search()
@@ -183,5 +185,5 @@ def _exact_strings(value: Any) -> Any:  # noqa: ANN401 - what JSON can have, and
     if isinstance(value, str):
         return exact(value)
     if isinstance(value, Mapping):
-        return {_exact_strings(key): _exact_strings(item) for key, item in value.items()}
+        return {exact(key) if isinstance(key, str) else key: _exact_strings(item) for key, item in value.items()}
     return list(map(_exact_strings, value)) if isinstance(value, list | tuple) else value

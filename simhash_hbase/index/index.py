@@ -3,10 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from numbers import Integral, Real
 from threading import Event
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack, get_args
 
-from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexClosed, InvalidArgument, SimhashError, no_words
+from simhash_hbase.errors import (
+    ClaimContended,
+    EmptyDocument,
+    IndexClosed,
+    InvalidArgument,
+    SimhashError,
+    no_words,
+    short_repr,
+)
 from simhash_hbase.index.answers import (
     Added,
     Answer,
@@ -40,6 +49,7 @@ from simhash_hbase.profile import MatchRule, Profile, defaults
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.layout import SIMHASH_BITS
 from simhash_hbase.rows.names import checked_batch
 
 if TYPE_CHECKING:
@@ -223,7 +233,7 @@ class Index(ABC):
         """Raise `InvalidArgument` for a deadline that a claim cannot have."""
         if deadline_s is not None and not (isinstance(deadline_s, int | float) and deadline_s > 0):
             raise InvalidArgument(
-                f"deadline_s is {deadline_s!r}: wanted a number of seconds above 0", parameter="deadline_s"
+                f"deadline_s is {short_repr(deadline_s)}: wanted a number of seconds above 0", parameter="deadline_s"
             )
 
     def _check_search(self, search: Search) -> None:  # noqa: B027 - only a service takes less
@@ -307,16 +317,20 @@ class Index(ABC):
         least = own.similarity if similarity is None else similarity
         if similarity is not None and match == "distance":
             raise InvalidArgument("a similarity goes with rules verified and copied, not with distance")
-        if not 0 <= within <= 64:  # noqa: PLR2004
-            raise InvalidArgument(f"distance is {within}: wanted 0 to 64", parameter="distance")
-        if not 0 <= least <= 1:
-            raise InvalidArgument(f"similarity is {least}: wanted 0 to 1", parameter="similarity")
+        if not isinstance(within, Integral) or isinstance(within, bool) or not 0 <= within <= SIMHASH_BITS:
+            raise InvalidArgument(
+                f"distance is {short_repr(within)}: wanted an integer from 0 to {SIMHASH_BITS}", parameter="distance"
+            )
+        if not isinstance(least, Real) or isinstance(least, bool) or not 0 <= least <= 1:
+            raise InvalidArgument(
+                f"similarity is {short_repr(least)}: wanted a number from 0 to 1", parameter="similarity"
+            )
         plain = distance is not None and similarity is None
-        chosen: defaults.MatchName = match or ("distance" if plain else own.match)  # type: ignore[assignment]
+        chosen: defaults.MatchName = match or ("distance" if plain else own.match)
         return MatchRule(
             match=chosen,
-            distance=within,
-            similarity=least,
+            distance=int(within),
+            similarity=float(least),
             radius=max(own.radius, within),
             band_distance=own.band_distance and tuple(max(bits, within) for bits in own.band_distance),
             free_distance=own.free_distance,

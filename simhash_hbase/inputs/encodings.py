@@ -26,25 +26,29 @@ MARK_BYTES = 4
 
 # Big5 in use has the characters of ETEN and of Hong Kong.
 _SAME = {"big5": "big5hkscs", "utf-8-sig": UTF8, "ascii": UTF8, "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
-# Labels of browsers that Python does not know: the Encoding Standard of the WHATWG.
-_OF_BROWSERS = {
-    "x-gbk": "gbk",
-    "csgb2312": "gbk",
-    "windows-936": "gbk",
-    "cn-big5": "big5hkscs",
-    "x-x-big5": "big5hkscs",
-    "x-sjis": "cp932",
-    "x-euc-jp": "euc_jp",
-    "cseucpkdfmtjapanese": "euc_jp",
-    "csksc56011987": "cp949",
-    "x-cp1250": "cp1250",
-    "x-cp1251": "cp1251",
-    "x-cp1252": "cp1252",
-    "x-cp1253": "cp1253",
-    "x-cp1254": "cp1254",
-    "x-mac-roman": "mac_roman",
-    "x-mac-cyrillic": "mac_cyrillic",
+# Labels of browsers that Python does not know, by codec: the Encoding Standard of the WHATWG, and what is like these.
+_LABELS = {
+    "gbk": "x-gbk csgb2312 windows-936 gb_2312 gb_2312-80",
+    "gb18030": "gb-18030",
+    "big5hkscs": "cn-big5 x-x-big5",
+    "cp950": "windows-950",
+    "cp932": "x-sjis windows-31j",
+    "euc_jp": "x-euc-jp cseucpkdfmtjapanese",
+    "cp949": "csksc56011987 cseuckr iso-ir-149 ks_c_5601-1989 ksc_5601 windows-949",
+    "cp874": "dos-874 windows-874",
+    "koi8_r": "koi koi8",
+    "koi8_u": "koi8-ru",
+    "iso8859_2": "iso88592",
+    "iso8859_6": "csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i",
+    "iso8859_7": "sun_eu_greek",
+    "iso8859_8": "csiso88598e csiso88598i iso-8859-8-e iso-8859-8-i logical visual",
+    "iso8859_15": "csisolatin9",
+    "mac_roman": "x-mac-roman csmacintosh mac",
+    "mac_cyrillic": "x-mac-cyrillic x-mac-ukrainian",
+    UTF8: "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
+    **{f"cp{number}": f"x-cp{number}" for number in range(1250, 1255)},
 }
+_OF_BROWSERS = {label: codec for codec, labels in _LABELS.items() for label in labels.split()}
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
 
 
@@ -178,9 +182,9 @@ _ALPHABETS = "\u0370-\u06ff\u0e00-\u0e7f"
 _SYLLABLES = "\u3040-\u9fff\uac00-\ud7a3\uff61-\uff9f"
 _THAI_BASES = "ก-ฮ\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 _UNLIKELY = re.compile(
-    # Two alphabets in a word, a Chinese character in an English one, a capital after a small letter.
+    # Two alphabets in a word, a Chinese character in an English one, a capital after a small letter, a line in a word.
     f"[A-Za-z\xc0-\u024f](?=[{_ALPHABETS}])|[{_ALPHABETS}](?=[A-Za-z\xc0-\u024f])|"
-    f"(?<=[a-z])[{_SYLLABLES}](?=[a-z]{{2}})|[a-z{_SMALL}](?=[{_CAPITALS}])|[а-яё](?=[А-ЯЁ])|[α-ώ](?=[Α-Ω])"
+    f"(?<=[a-z])[{_SYLLABLES}](?=[a-z]{{2}})|[a-z{_SMALL}](?=[{_CAPITALS}])|[а-џґ](?=[Ѐ-ЯҐ\u2500-\u259f])|[α-ώ](?=[Α-Ω])"
     # A sign in a word, many accents in a row, a Thai vowel mark without a letter below or above it.
     "|[\xa1-\uffff](?=[\xa1-\xbf][\xa1-\uffff])|[a-z](?=[\xa1-\xac\xae-\xb3\xb5-\xb6\xb9-\xbf][a-z])"
     f"|[\xc0-\u017f](?=[\xc0-\u017f]{{3}})|[^{_THAI_BASES}](?=[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])"
@@ -301,7 +305,7 @@ def detect(content: bytes, labels: Sequence[str] = (), more: Callable[[bytes], I
     best = max(values, key=lambda codec: values[codec])
     for label in labels:
         text = texts[label]
-        declared = plausibility(text, is_declared=True) - _HANDICAP * (label in _LESS_COMMON)
+        declared = plausibility(text, is_declared=True)
         lead = values[best] - declared
         is_whole = text.count(REPLACEMENT) <= _FAULT_SHARE * sum(character > "\x7f" for character in text)
         if is_whole and (lead <= _LEAD or lead * foreign_bytes <= _LEAD_BYTES):

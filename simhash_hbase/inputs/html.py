@@ -63,23 +63,48 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
         codec, skip = mark
         text = to_unicode(content[skip:], codec)
         return text if html else _legible(text)
+    given = UTF8 if encoding == AUTO else resolve_encoding(encoding) or encoding
+    header = http_content_type_encoding(content_type) or _label(_HEADER_CHARSET.search(content_type or ""))
     if content.count(0) > NUL_SHARE * len(content):
-        raise InvalidInput("the page is binary: it has too many NUL bytes")
+        wide = next((codec for codec in _codecs(header, given) if codec in WIDE), None)
+        text = "" if wide is None else to_unicode(content, wide)
+        if "\0" in text or REPLACEMENT in text or not text:
+            raise InvalidInput("the page is binary: it has too many NUL bytes")
+        return text
     if not is_text(content):
         raise InvalidInput("the page is binary: it has too many control characters, as compressed data has")
-    inside: str | None = html_body_declared_encoding(content) if html else None
+    inside: str | None = None
+    if html:
+        inside = html_body_declared_encoding(content) or _label(_META_CHARSET.search(content.decode("latin-1")))
     if inside is not None and inside.lower().startswith(("utf-16", "utf-32")):
         inside = UTF8  # A declaration that can be read is not in UTF-16, so the standard says UTF-8.
-    given = UTF8 if encoding == AUTO else resolve_encoding(encoding) or encoding
-    labels = []
-    for label in (http_content_type_encoding(content_type), inside, given):
-        # Python also has codecs that do not decode text; a page may declare their names.
-        with suppress(InvalidArgument):
-            labels.append(checked_codec(label or ""))
     # A page without NUL bytes is in none of the wide codecs.
-    codec = detect(content, [label for label in labels if label not in WIDE], _guess)
+    codec = detect(content, [codec for codec in _codecs(header, inside, given) if codec not in WIDE], _guess)
     text = to_unicode(content, codec).replace("\0", REPLACEMENT)
     return text if html else _legible(text)
+
+
+# w3lib reads the first 4 KB of a page, and returns None for a label that Python does not know.
+_META_CHARSET = re.compile(r"<meta\s[^<>]{0,500}?\bcharset\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE | re.ASCII)
+_HEADER_CHARSET = re.compile(r"\bcharset\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
+
+
+def _label(match: re.Match[str] | None) -> str | None:
+    """Return the encoding that a label names for browsers: for GB 2312 the larger GB 18030."""
+    if match is None:
+        return None
+    with suppress(InvalidArgument):
+        return resolve_encoding(checked_codec(match[1]))
+    return None
+
+
+def _codecs(*labels: str | None) -> list[str]:
+    """Return the codecs of labels that name one; Python also has codecs that do not decode text."""
+    codecs = []
+    for label in labels:
+        with suppress(InvalidArgument):
+            codecs.append(checked_codec(label or ""))
+    return codecs
 
 
 def _guess(sample: bytes) -> list[str]:

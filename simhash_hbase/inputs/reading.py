@@ -20,7 +20,17 @@ from simhash_hbase.inputs.records import (
     id_in_file,
     source_in,
 )
-from simhash_hbase.inputs.sources import STDIN, Part, Source, Sources, as_sources, is_marker, is_open_file, shown
+from simhash_hbase.inputs.sources import (
+    STDIN,
+    Part,
+    Source,
+    Sources,
+    as_sources,
+    is_marker,
+    is_open_file,
+    pointer_fault,
+    shown,
+)
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.plugins import INPUTS, offered, offered_names
 from simhash_hbase.rows.analysed import metadata_problem
@@ -63,7 +73,7 @@ _WITHOUT_FIELDS = frozenset({"text", "folder", "html", "warc", "wet"})
 # In a folder anything else is one text.
 _KINDS = frozenset(SUFFIXES) - {".txt", ".text"}
 _TITLE_CHARACTERS = 200
-_OTHER_PACKERS = {
+OTHER_PACKERS = {
     ".xz": "xz -dc", ".lzma": "xz -dc", ".bz2": "bzip2 -dc", ".lz4": "lz4 -dc", ".br": "brotli -dc", ".zip": "unzip -p",
     ".z": "zcat", ".7z": "7z x -so", ".tar": "tar -xOf", ".tgz": "tar -xOzf",
 }  # fmt: skip
@@ -88,8 +98,8 @@ def format_of(source: Source, options: InputOptions) -> str:
         return suffix[1:]
     if options.format is None and source.in_folder and suffix not in _KINDS:
         name = "folder"
-    if (packed := os.path.splitext(source.name)[1].lower()) in _OTHER_PACKERS and options.format is None:
-        way_out = f"pack it as .gz or .zst, or pass what `{_OTHER_PACKERS[packed]}` writes as standard input"
+    if (packed := os.path.splitext(source.name)[1].lower()) in OTHER_PACKERS and options.format is None:
+        way_out = f"pack it as .gz or .zst, or pass what `{OTHER_PACKERS[packed]}` writes as standard input"
         raise InvalidInput(f"{source.name}: {packed} is not decompressed: {way_out}")
     if suffix == ".arc" and options.format is None:
         raise InvalidInput(f"{source.name}: ARC is not read: make a WARC of it with `warcio recompress`")
@@ -201,8 +211,9 @@ def _records(
         if not source.has_name:
             yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
             continue
-        if source.fault is not None:
-            yield Reject(Place(source.name, 0), source.fault, b"")
+        fault = source.fault or pointer_fault(source)
+        if fault is not None:
+            yield Reject(Place(source.name, 0), fault, b"")
             continue
         try:
             name = format_of(source, options)

@@ -154,6 +154,7 @@ def _shown(value: object) -> str:
 
 
 _SHORT_HEX = re.compile(r"[0-9a-fA-F]{1,16}")
+_PREFIXED_HEX = re.compile(r"(0[xX])?[0-9a-fA-F]{1,16}")
 _SIGNED = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -168,8 +169,13 @@ class FingerprintColumn:
         self._form = form
         self._known: str | None = None  # How the strings before were written.
 
-    def read(self, value: str | int) -> int:
+    def read(self, value: object) -> int:
         """Return a fingerprint; raise `InvalidArgument` for a value that is none, or could be two."""
+        # Databases have no type for unsigned integers of 64 bits but decimals.
+        if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+            value = int(value)
+        if not isinstance(value, str | int):
+            raise InvalidArgument(f"the fingerprint is neither a string nor an integer but {_json_type(value)}")
         if self._form is not None:
             return self._read_as(self._form, value)
         if isinstance(value, int):
@@ -203,7 +209,7 @@ class FingerprintColumn:
         return number
 
     def _read_as(self, form: str, value: str | int) -> int:
-        if form == "hex" and isinstance(value, str) and _SHORT_HEX.fullmatch(value.removeprefix("0x")):
+        if form == "hex" and isinstance(value, str) and _PREFIXED_HEX.fullmatch(value):
             return int(value, 16)
         if form == "decimal" and (isinstance(value, int) or _DECIMAL_FINGERPRINT.fullmatch(value)):
             return parse_simhash(int(value) if isinstance(value, str) else value)
@@ -254,9 +260,6 @@ class Builder:
                 return Reject(place, self._missing(record, self._source), raw, known)
             text = simhash = features = None
             if options.simhash_field is not None:
-                if not isinstance(value, str | int):
-                    reason = f"the fingerprint is neither a string nor an integer but {_json_type(value)}"
-                    return Reject(place, reason, raw, known)
                 simhash = self._fingerprints.read(value)
             elif options.features_field is not None:
                 _check_length(len(raw), options.max_document_bytes, "the record with its features")

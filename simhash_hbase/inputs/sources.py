@@ -21,7 +21,7 @@ from simhash_hbase.files.remote import is_folder, is_remote, remote_files
 
 STDIN = "-"
 UNKNOWN = -1  # The size of a file of which the server does not say it.
-_COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
+COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 _PACKED = 8
 
 
@@ -46,7 +46,7 @@ class Source:
     @property
     def compression(self) -> str | None:
         """``"gz"``, ``"zst"`` or None, by the name."""
-        return _COMPRESSIONS.get(os.path.splitext(self.name)[1].lower())
+        return COMPRESSIONS.get(os.path.splitext(self.name)[1].lower())
 
     @property
     def suffix(self) -> str:
@@ -156,6 +156,26 @@ class Part:
         if self.stop is not None:
             return self.stop - self.start
         return sum(map(unpacked_size, self.sources)) if all(map(is_file_here, self.sources)) else None
+
+
+_POINTER_BYTES = 1_000
+_POINTERS = {
+    b"version https://git-lfs.github.com/spec/": "Git LFS, which `git lfs pull` gets",
+    b"/annex/objects/": "git-annex, which `git annex get` gets",
+}
+
+
+def pointer_fault(source: Source) -> str | None:
+    """Return why a file is refused that stands for its content in a clone without large files; else None."""
+    if not 0 < source.size < _POINTER_BYTES or not is_file_here(source):
+        return None
+    try:
+        with open(source.path or "", "rb", buffering=0) as file:
+            head = file.read(_POINTER_BYTES)
+    except OSError:
+        return None
+    kept = next((kept for beginning, kept in _POINTERS.items() if head.startswith(beginning)), None)
+    return None if kept is None else f"the file is a pointer to content of {kept}"
 
 
 def shown(path: str) -> str:

@@ -94,8 +94,11 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
         return f"content of type {media}" if media else "content without a type"
     address = field(record.headers, "Target-URI")
     url = id_in_file(address, place, options.id_prefix) if address else str(place)
-    if record.is_long:
-        return Reject(place, f"the page is longer than {PAGE_BYTES:,} bytes", record.raw, url)
+    fault = f"the page is longer than {PAGE_BYTES:,} bytes" if record.is_long else None
+    if record.headers.get_header("WARC-Segment-Number"):
+        fault = "the record is cut into segments, which are not put together"
+    if fault is not None:
+        return Reject(place, fault, record.raw, url)
     try:
         # Here, not in the workers: a chunk would hold a thousand small pages, each of which may unpack to megabytes.
         content = undo(content, codings)

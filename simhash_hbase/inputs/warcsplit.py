@@ -412,6 +412,10 @@ class _RecordSplitter:
         while window.goes_on(stop) and window.bytes[stop] in b"\r\n":
             stop += 1
         if stop - end >= len(_BLANK_LINES) or not window.goes_on(stop):
+            # A record that has lost bytes may end by chance at the blank line within the next one.
+            behind = bytes(window.bytes[stop : stop + len(_WARC)]) if window.goes_on(stop) else b""
+            if not _WARC.startswith(behind) and _START.search(window.bytes, 1, end):
+                raise _Damaged("another record begins inside of it", head)
             return stop
         if window.has(stop + len(_WARC)) and not window.bytes.startswith(_WARC, stop):
             raise _Damaged("its length is wrong, no record follows it", head)

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, TypeVar
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, short_repr
 
 T = TypeVar("T")
 
@@ -97,5 +97,5 @@ ITEM_SHARE = 0.5
 def checked_share(name: str, share: T) -> T:
     """Return the value of a parameter, or raise `InvalidArgument` unless it is a share above 0 and up to 1."""
     if not (isinstance(share, int | float) and 0 < share <= 1):
-        raise InvalidArgument(f"{name} is {share!r}: wanted a share above 0 and up to 1", parameter=name)
+        raise InvalidArgument(f"{name} is {short_repr(share)}: wanted a share above 0 and up to 1", parameter=name)
     return share

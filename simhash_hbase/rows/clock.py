@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, short_repr
 
 MS_A_DAY = 86_400_000
 LAST_MS = 253_402_300_799_999  # The last millisecond of the year 9999, the latest that can be shown.
@@ -48,13 +48,13 @@ def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
     """
     if isinstance(since, datetime):
         return since if since.tzinfo else since.replace(tzinfo=UTC)
-    if age := _AGE.fullmatch(since):
-        return datetime.fromtimestamp(max(0, now - int(age[1]) * _MS[age[2]]) / 1000, UTC)
     try:
+        if age := _AGE.fullmatch(since):
+            return datetime.fromtimestamp(max(0, now - int(age[1]) * _MS[age[2]]) / 1000, UTC)
         return parse_since(datetime.fromisoformat(since), now)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InvalidArgument(
-            f"{name} is {since!r}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
+            f"{name} is {short_repr(since)}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
             "or an age such as 7d, 12h or 30m",
             parameter=name,
         ) from error

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, short_repr
 from simhash_hbase.rows import layout
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.digests import blake2b
@@ -215,7 +215,8 @@ def prefix_stop(prefix: bytes) -> bytes:
 def checked_id_type(document_id: object) -> str:
     """Return an id, or refuse one that is no string."""
     if not isinstance(document_id, str):
-        raise InvalidArgument(f"the id {document_id!r} is of type {type(document_id).__name__}: wanted a string")
+        kind = type(document_id).__name__
+        raise InvalidArgument(f"the id {short_repr(document_id)} is of type {kind}: wanted a string")
     return exact(document_id)
 
 
@@ -227,7 +228,8 @@ def check_simhash(simhash: object) -> int:
         and 0 <= simhash < 1 << layout.SIMHASH_BITS
     ):
         return int(simhash)
-    raise InvalidArgument(f"the fingerprint is {simhash!r}: wanted an integer from 0 to 2**{layout.SIMHASH_BITS} - 1")
+    wanted = f"an integer from 0 to 2**{layout.SIMHASH_BITS} - 1"
+    raise InvalidArgument(f"the fingerprint is {short_repr(simhash)}: wanted {wanted}")
 
 
 def id_digest(document_id: str) -> bytes:

@@ -188,6 +188,31 @@ def test_a_replaced_file_stays_under_its_other_names(cli, tmp_path, source, vict
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl", "victim"]
 
 
+WRONG_NAMES = {
+    "": "is empty: name a file, or leave it out",
+    "-": "is no file, and standard output has the results: name a file",
+    "kept.jsonl.xz": "names a compression that is not written: .gz and .zst are",
+}
+
+
+@pytest.mark.parametrize("option", PLACES)
+@pytest.mark.parametrize("place", WRONG_NAMES)
+def test_a_name_that_would_not_say_what_is_written_is_refused(cli, source, monkeypatch, tmp_path, option, place):
+    monkeypatch.chdir(tmp_path)
+
+    refused = cli("dedup", source, *SHINGLES, option, place)
+
+    assert refused.usage_error.startswith(f"{option} ")
+    assert WRONG_NAMES[place] in refused.sentence
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+@pytest.mark.parametrize("option", [option for option in PLACES if option != "--output"])
+def test_a_file_that_is_not_compressed_has_no_name_of_a_compressed_one(cli, source, tmp_path, option):
+    refused = cli("dedup", source, *SHINGLES, option, tmp_path / "a.jsonl.gz")
+    assert "names a compression, and only --output is compressed" in refused.usage_error
+
+
 @pytest.mark.parametrize("option", PLACES)
 @pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "link"])
 def test_a_place_that_is_no_file_is_refused_without_a_wait(url, tmp_path, source, option, kind):

@@ -1,6 +1,8 @@
 """Arguments that an index cannot keep or answer are refused in a sentence, and nothing of them is written."""
 
 from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -32,6 +34,7 @@ def check_refusals(index, message, *calls):
         ("字" * 21_846, None, "the id 字"),
         ("\ud800", None, r"the id '\ud800' is not Unicode text"),
         ("a", {1: "a"}, "the metadata of 'a' has a key that is not a string"),
+        ("a", {(1, 2): "a"}, "the metadata of 'a' has a key that is not a string"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_batch(make_index, document_id, metadata, message):
@@ -122,6 +125,21 @@ LOOKUPS = {
         ),
         (5, "distance"),
     ),
+    "since is {!r}: wanted a date or a time such as": (
+        (
+            lambda index, since: index.query(TEXT, since=since),
+            lambda index, since: list(index.query_many([("b", TEXT)], since=since)),
+        ),
+        (5, b"7d", date(2026, 11, 22), timedelta(days=7), "yesterday"),
+    ),
+    "distance is {!r}: wanted an integer from 0 to 64": (
+        (lambda index, distance: index.rule(distance=distance),),
+        (-1, 65, 1.5, "3", True, Decimal(3)),
+    ),
+    "similarity is {!r}: wanted a number from 0 to 1": (
+        (lambda index, similarity: index.rule(similarity=similarity),),
+        (-1, 1.1, "0.5", True, float("nan")),
+    ),
     "deadline_s is {!r}: wanted a number of seconds above 0": (
         (
             lambda index, deadline_s: index.claim("a", TEXT, deadline_s=deadline_s),
@@ -211,3 +229,21 @@ def test_an_id_of_64_and_metadata_of_one_kilobyte_are_kept_as_they_are(make_inde
 def test_one_string_is_no_list_of_texts_to_learn_from(texts):
     with pytest.raises(InvalidArgument, match="wanted texts"):
         create_index("memory:", learn_from=texts)
+
+
+def test_an_argument_that_python_cannot_write_is_refused_by_its_type(make_memory_index):
+    index, huge = make_memory_index(), 10**5000
+    message = "a value of type int"
+    check_refusals(index, f"the id {message}", *(partial(call, huge) for call in (index.query_id, index.get)))
+    check_refusals(index, f"the fingerprint is {message}", partial(index.query_simhash, huge))
+    check_refusals(index, f"at_share {message}", partial(index.items, TEXT, at_share=huge))
+
+
+def test_the_metadata_of_an_added_document_may_have_strings_alone_as_keys(make_memory_index):
+    index = make_memory_index()
+    check_refusals(index, "the metadata of 'a' has a key", partial(index.add, "a", TEXT, metadata={(1, 2): "b"}))
+
+
+def test_integers_of_numpy_are_distances(make_memory_index):
+    index = make_memory_index()
+    assert index.rule(distance=np.int64(3), similarity=np.float32(0.5)) == index.rule(distance=3, similarity=0.5)

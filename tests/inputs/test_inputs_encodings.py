@@ -143,6 +143,60 @@ def test_a_short_text_is_in_the_encoding_that_it_declares_where_it_decodes_in_it
                 assert decode_page(content.encode(codec), None, "utf-8") == content
 
 
+LATIN = [
+    ("windows-1250", "Příliš žluťoučký kůň úpěl ďábelské ódy, a proto se včera večer nikdo z města nevydal přes řeku."),
+    ("windows-1250", "Az öreg malom mellett az ősz óta űzött, hűvös őrök ülnek és a fűzfákról beszélgetnek."),
+    ("windows-1250", "Čestitke za praznike: žena iz Šibenika čuva đački džemper i četiri čaše na žutoj polici."),
+    ("iso-8859-2", "Árvíztűrő tükörfúrógép: az ősz óta űzött, hűvös őrök ülnek a gyűrűk és a fűzfák között."),
+    ("windows-1254", "Bugün şehirde yağmur yağdı ve ırmak köprünün üstüne çıktı; İğneada'da değirmenci kapıyı açtı."),
+    ("iso-8859-9", "Şişli'deki çocuklar dağın ardındaki ağaçlığa gidip gölgede şarkı söylediler, sonra eve döndüler."),
+    ("windows-1257", "Šodien pilsētā visu dienu lija, un upe pacēlās virs tilta, tāpēc visi palika mājās."),
+    ("iso-8859-13", "Šiandien mieste visą dieną lijo, o upė pakilo virš tilto, todėl žvejai liko namuose."),
+    ("windows-1258", "Nay trơ\u0300i mưa trong tha\u0300nh phô\u0301, ngươ\u0300i dân Đông Phi đê\u0300u vê\u0300."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("label", "text"), LATIN)
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_right_label_of_latin_letters_is_believed(label, text, times):
+    codec = _OF_WINDOWS.get(label, label)
+    content = marked(" ".join([text] * times), label)
+    assert decode_page(content.encode(codec), None, "utf-8") == content
+
+
+OF_BROWSERS = [
+    ("iso-8859-8-i", "iso8859_8", "העולם"), ("logical", "iso8859_8", "אלבניה, ארמניה"), ("koi8-ru", "koi8_u", "ґрунт"),
+    ("windows-949", "cp949", "세계"), ("ks_c_5601-1989", "cp949", "세계"), ("x-gbk", "gbk", "世界"),
+    ("x-x-big5", "big5hkscs", "世界"), ("x-mac-cyrillic", "mac_cyrillic", "Америка"), ("x-euc-jp", "euc_jp", "世界"),
+    ("iso-8859-6-i", "iso8859_6", "عالم"), ("windows-950", "cp950", "5 € 今天"),
+    ("sun_eu_greek", "iso8859_7", "κόσμος"), ("unicode-1-1-utf-8", "utf-8", "é"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("label", "codec", "text"), OF_BROWSERS)
+def test_a_short_page_may_declare_each_label_that_browsers_know(label, codec, text):
+    for content, header in ((marked(text, label), None), (marked(text, ""), f"text/html; charset={label}")):
+        assert decode_page(content.encode(codec), header, "utf-8") == content
+
+
+def test_a_declaration_behind_a_long_script_counts():
+    content = marked("Şişli", "windows-1254").replace("<meta", f"<script>{'var x = 1; ' * 20_000}</script><meta")
+    assert decode_page(content.encode("cp1254"), None, "utf-8") == content
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_a_page_in_utf_16_without_a_mark_is_read_where_its_server_or_the_user_says_so(codec):
+    content = marked("昨天傍晚，老码头又恢复了渡轮", "").encode(codec)
+
+    for header, encoding in ((f"text/html; charset={codec.replace('16-', '16')}", "utf-8"), (None, codec)):
+        assert decode_page(content, header, encoding).endswith("渡轮</p></body></html>")
+
+
+def test_katakana_is_not_taken_for_cyrillic_capitals_among_small_letters():
+    content = marked("アルバニア, アルメニア, アンゴラ", "euc-jp")
+    assert decode_page(content.encode("euc_jp"), None, "utf-8") == content
+
+
 SEVEN_BITS = [("simplified", "hz"), ("korean", "iso2022_kr"), ("japanese", "iso2022_jp")]
 
 

@@ -398,3 +398,21 @@ def test_other_compressions_are_refused_by_name_with_the_way_out(tmp_path, suffi
 
     assert sentence.count(path.name) == 1
     assert f"a.jsonl{suffix}: {suffix} is not decompressed: pack it as .gz or .zst, or pass what `" in sentence
+
+
+POINTERS = {
+    "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n": "Git LFS, which `git lfs pull` gets",
+    "/annex/objects/SHA256E-s12345--4d7a21.txt\n": "git-annex, which `git annex get` gets",
+}
+POINTER_NAMES = ["a.txt", "b.jsonl", "c.jsonl.gz", "d.csv", "e.parquet", "f.html", "g.warc.gz", "h.md", "i.json.zst"]
+
+
+@pytest.mark.parametrize("pointer", POINTERS)
+def test_a_file_that_stands_for_its_content_in_a_clone_is_no_document(tmp_path, pointer):
+    for name in POINTER_NAMES:
+        (tmp_path / name).write_text(pointer)
+    named = [str(tmp_path / name) for name in POINTER_NAMES if name != "h.md"]
+
+    for sources in ([str(tmp_path)], named):
+        reasons = {record.reason for record in read(sources)}
+        assert reasons == {f"the file is a pointer to content of {POINTERS[pointer]}"}

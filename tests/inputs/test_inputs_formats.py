@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 from dataclasses import replace
+from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
@@ -185,6 +186,7 @@ def test_anything_else_is_no_fingerprint(wrong):
 LARGE = [0xF2A74DE452E6B438, 0x6513270E269E0D37, 0x0C5C7FD0A6A3A450, 1234567890123456, 42, 2**64 - 1, 0x20000000000001]
 WRITTEN = {
     "hex": lambda value: f"{value:x}",
+    "capitals": lambda value: f"0X{value:X}",
     "padded": lambda value: f"{value:016x}",
     "decimal": str,
     "signed": lambda value: str(value - 2**64 if value >> 63 else value),
@@ -214,8 +216,14 @@ def fingerprints_of(folder, kind, values, form=None):
 @pytest.mark.parametrize("written_as", WRITTEN)
 def test_fingerprints_in_strings_are_read_as_the_format_says(tmp_path, kind, written_as):
     values = [WRITTEN[written_as](value) for value in LARGE]
-    form = "hex" if written_as == "padded" else written_as
+    form = "hex" if written_as in ("padded", "capitals") else written_as
     assert fingerprints_of(tmp_path, kind, values, form) == (LARGE, [])
+
+
+@pytest.mark.parametrize("form", [None, "decimal"])
+def test_whole_decimals_of_a_table_are_fingerprints(tmp_path, form):
+    assert fingerprints_of(tmp_path, "parquet", [Decimal(value) for value in LARGE], form) == (LARGE, [])
+    assert fingerprints_of(tmp_path, "parquet", [Decimal("1.5")], form)[0] == []
 
 
 @pytest.mark.parametrize("form", ["decimal", "signed"])

@@ -10,7 +10,7 @@ import zlib
 import brotli
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, scan_bytes, shown, text_of, url
 
 from simhash_hbase.features.chunks import BYTES_A_CHARACTER, Chunk
@@ -369,11 +369,23 @@ def test_damage_costs_one_record(tmp_path, kind, compressed, number, block):
     assert refused.id == (None if kind in ("a wrong header", "no beginning") else url(number))
 
 
+def test_the_first_segment_of_a_record_is_no_page(tmp_path):
+    crawl = Crawl()
+    crawl.answer(url(0), page("the beginning")[:-9], more=[("WARC-Segment-Number", "1")])
+    crawl.answer(url(1), page(RUSSIAN))
+
+    refused, whole = scan_bytes(tmp_path, crawl.bytes())
+
+    assert (refused.id, whole.id) == (url(0), url(1))
+    assert refused.reason == "the record is cut into segments, which are not put together"
+
+
 CRAWLS = {packed: crawl_of(6, compressed=packed) for packed in (True, False)}
 
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(False, 0.25, 364, bytes(5))
 @given(st.booleans(), st.floats(0, 1), st.integers(0, 900), st.one_of(st.binary(max_size=64), st.just(bytes(500))))
 def test_damage_anywhere_costs_no_record_that_it_does_not_touch(tmp_path, packed, place, length, by):
     crawl = CRAWLS[packed]

@@ -187,7 +187,7 @@ def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None)
 
 STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
 
-NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]
+ClaimStates: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 """Claims, and the new states of their own cells."""
 
 
@@ -226,7 +226,7 @@ class ClaimBatch:
                 f"{own_id(claim.id)!r}: other writers kept changing it, {ATTEMPTS} attempts failed"
             )
 
-    def commit(self, cells: NewCells) -> None:
+    def commit(self, cells: ClaimStates) -> None:
         """Change the own cells of claims, all in one round of calls."""
         put, swapped = [], []
         for claim, new in cells:
@@ -240,7 +240,7 @@ class ClaimBatch:
         self._write(put, is_first=True)
         self._write(swapped, is_first=False)
 
-    def _write(self, cells: NewCells, *, is_first: bool) -> None:
+    def _write(self, cells: ClaimStates, *, is_first: bool) -> None:
         """Put cells into empty ones, or compare and set them; take over those that stand, and look at the others."""
         if not cells:
             return

@@ -13,7 +13,7 @@ from claim_simulator.server import Server, SimulatedStore, call_at_once
 from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World
 from simhash_hbase.errors import Retryable, StoreBusy
-from simhash_hbase.index import answers, write
+from simhash_hbase.index import answers, decisions, write
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.documentrows import entry_rows
@@ -137,8 +137,8 @@ class _Simulation:
         self._note(self._watch.acknowledge(documents))
 
     def _dedup(self, index: LocalIndex, documents: tuple[Document, ...]) -> None:
-        decisions = index.dedup_entries(as_entries(documents), index.deduplicator())
-        self._note(self._watch.wrong_claim(documents, decisions))
+        decided = index.dedup_entries(as_entries(documents), index.deduplicator())
+        self._note(self._watch.wrong_claim(documents, decided))
 
     def _remove(self, index: LocalIndex, documents: tuple[Document, ...]) -> None:
         list(index.remove_many([document.id for document in documents]))
@@ -210,6 +210,7 @@ def simulated(world, chosen: Random) -> Iterator[None]:
             (machine, "urandom", chosen.randbytes),
             # Callers' ids are different in all collections of a schedule, so answers have the stored ones.
             (answers, "own_id", str),
+            (decisions, "own_id", str),
         ):
             stack.enter_context(patch.object(module, name, stand_in))
         yield

@@ -138,7 +138,7 @@ DISK = StorageLevel.DISK_ONLY
 
 
 @dataclass(frozen=True)
-class DecidedCorpus:
+class SparkDecisions:
     """The decisions on a corpus, and their numbers."""
 
     lines: DataFrame  # A JSON text for each document, in the order of the input.
@@ -149,7 +149,7 @@ class DecidedCorpus:
 
 def deduplicate(
     spark: SparkSession, corpus: Input, analysis: Analysis, *, against: IndexPlace | None = None, hot: int = points.HOT
-) -> DecidedCorpus:
+) -> SparkDecisions:
     """Decide a corpus as ``dedup --dry-run`` does: against itself and, where one is named, an index.
 
     `analysis` is that of the index, or has an idf that was learned from `corpus.texts()`; every worker opens the index
@@ -191,7 +191,7 @@ def deduplicate(
         answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast(TEXT)})
     lines = _printed(answers.orderBy("line"), profile)
     kept = stated.where("kept").count() + (recorded.where("original").count() if recorded is not None else 0)
-    return DecidedCorpus(lines, refused, whole.count(), kept)
+    return SparkDecisions(lines, refused, whole.count(), kept)
 
 
 def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tuple[DataFrame, DataFrame | None]:

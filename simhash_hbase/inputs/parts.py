@@ -10,7 +10,7 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.lines import LINES, line_parts
 from simhash_hbase.inputs.options import PART_BYTES, InputOptions
 from simhash_hbase.inputs.reading import format_of
-from simhash_hbase.inputs.sources import Part, Source, Sources, is_file_here, unpacked_size
+from simhash_hbase.inputs.sources import FileChanged, Part, Source, Sources, is_file_here, unpacked_size
 from simhash_hbase.inputs.streams import ReadRequest
 
 MOST_FILES = 1_000  # Files of a part.
@@ -106,8 +106,14 @@ def read_ranges(part: Part, ranges: NDArray[np.int64]) -> list[bytes]:
     try:
         with part.opened() as file:
             file.seek(first)
-            # Most records of a part are wanted, and a call for each takes longer than its bytes.
-            stretch = file.read(size)
+            # Most records of a part are wanted, and a call for each takes longer than its bytes. A call may read less.
+            pieces, left = list[bytes](), size
+            while left and (piece := file.read(left)):
+                pieces.append(piece)
+                left -= len(piece)
     except OSError as error:
         raise InvalidInput(f"{source.name}: {error.strerror or error}") from error
+    if left:
+        raise FileChanged.of(source.name)
+    stretch = b"".join(pieces)
     return [stretch[begin:end] for begin, end in (ranges - first).tolist()]

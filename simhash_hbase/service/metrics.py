@@ -56,11 +56,7 @@ class Metrics:
             self._retries = counter("simhash_store_retries", "Calls of the store made again.")
             self._retries_counted = 0
         self._last_backup: Gauge | None = None
-        if store.space() is not None:
-            # All processes of a service see the same disk.
-            place = partial(Gauge, registry=self._registry, multiprocess_mode="livemax")
-            self._bytes = place("simhash_store_bytes", "Bytes of the index on its disk.")
-            self._free = place("simhash_store_free_bytes", "Bytes that are free on the disk of the index.")
+        self._disk: tuple[Gauge, Gauge] | None = None
 
     def searched(self, figures: Searched) -> None:
         """Count a search; any thread may call it."""
@@ -94,8 +90,8 @@ class Metrics:
         # A disk that cannot be asked is reported by requests.
         with suppress(SimhashError):
             if (space := self._store.space()) is not None:
-                self._bytes.set(space.used)
-                self._free.set(space.free)
+                for gauge, size in zip(self._disk_gauges(), space, strict=True):
+                    gauge.set(size)
         if (traffic := self._store.traffic()) is None:
             return
         self._connections.labels("in_use").set(traffic.in_use)
@@ -103,6 +99,17 @@ class Metrics:
         self._connections_limit.set(traffic.most)
         self._retries.inc(traffic.retries - self._retries_counted)
         self._retries_counted = traffic.retries
+
+    def _disk_gauges(self) -> tuple[Gauge, Gauge]:
+        """Return the gauges of a disk, which are made when it is asked first: a folder may be away for a while."""
+        if self._disk is None:
+            # All processes of a service see the same disk.
+            place = partial(Gauge, registry=self._registry, multiprocess_mode="livemax")
+            self._disk = (
+                place("simhash_store_bytes", "Bytes of the index on its disk."),
+                place("simhash_store_free_bytes", "Bytes that are free on the disk of the index."),
+            )
+        return self._disk
 
     def text(self) -> bytes:
         """Write all in Prometheus' text format; several processes of one service write the sums."""

@@ -115,7 +115,9 @@ BEGINNINGS = tuple(f"{scheme}:{kind.slashes}" for scheme, kind in SCHEMES.items(
 
 @runtime_checkable
 class StorePlugin(Protocol):
-    """The object that an entry point of the group ``simhash_hbase.stores`` names: commonly a subclass of `Store`.
+    """The object that an entry point of the group ``simhash_hbase.stores`` names.
+
+    Its stores are of subclasses of `Store`, which has the answers of a store without a folder or a cluster.
 
     The name of the entry point is the scheme of its addresses. `simhash_hbase.testing` has the tests of such a store.
     """
@@ -140,11 +142,19 @@ def _kind_of(scheme: str) -> StoreKind | None:
     if not isinstance(plugin, StorePlugin):
         raise Unsupported(f"the store {scheme!r} that a package offers has no methods create and open: {plugin!r}")
 
+    def checked(store: Store) -> Store:
+        if Store not in type(store).__mro__:
+            raise Unsupported(
+                f"the store {scheme!r} that a package offers is a {type(store).__name__}, no subclass of "
+                f"{Store.__module__}.Store"
+            )
+        return store
+
     def create(url: str, *_: object) -> Store:
-        return plugin.create(url)
+        return checked(plugin.create(url))
 
     def open_(url: str, readonly: bool, patience_s: float | None) -> Store:
-        return plugin.open(url, readonly=readonly, patience_s=patience_s)
+        return checked(plugin.open(url, readonly=readonly, patience_s=patience_s))
 
     return StoreKind(scheme, create, open_, "")
 

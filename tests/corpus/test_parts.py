@@ -11,6 +11,7 @@ from contextlib import closing, nullcontext
 from functools import partial
 from itertools import islice
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,8 +27,9 @@ from simhash_hbase.features.parts import PartedInput, analyse_parts
 from simhash_hbase.index.answers import Answer
 from simhash_hbase.index.arguments import Search
 from simhash_hbase.inputs import InputOptions, Preference, Progress, Sources, scan
-from simhash_hbase.inputs.parts import divide
+from simhash_hbase.inputs.parts import divide, read_ranges
 from simhash_hbase.inputs.reading import scan_part
+from simhash_hbase.inputs.sources import FileChanged
 
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 
@@ -482,3 +484,35 @@ def test_lines_of_a_file_that_was_changed_before_they_are_kept_end_the_run(tmp_p
     monkeypatch.setattr(Here, "submit", submit)
     with pytest.raises(InvalidInput, match=CHANGED):
         read([path], 1_000)
+
+
+class Trickling(io.RawIOBase):
+    """A file that gives few bytes a call, as some network file systems do."""
+
+    def __init__(self, content):
+        self._file = io.BytesIO(content)
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def seek(self, *where):
+        return self._file.seek(*where)
+
+    def readinto(self, buffer):
+        return self._file.readinto(memoryview(buffer)[:3])
+
+
+def test_a_file_that_gives_few_bytes_a_call_is_read_whole(monkeypatch, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content := b"".join(b'{"text": "%d"}\n' % number for number in range(50)))
+    [part] = divide(Sources([str(path)]), InputOptions())
+    monkeypatch.setattr(type(part), "opened", lambda _: nullcontext(Trickling(content)))
+    ranges = np.array([(0, 14), (14, 28), (len(content) - 15, len(content))])
+    assert read_ranges(part, ranges) == [content[:14], content[14:28], content[-15:]]
+
+    monkeypatch.setattr(type(part), "opened", lambda _: nullcontext(Trickling(content[:-1])))
+    with pytest.raises(FileChanged):
+        read_ranges(part, ranges)

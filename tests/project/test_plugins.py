@@ -136,6 +136,13 @@ def test_a_store_without_the_two_methods_is_refused(installed):
         open_index("odd:one")
 
 
+def test_a_store_that_is_no_subclass_is_refused(installed, tmp_path):
+    (tmp_path / "odd.py").write_text("class Shelf:\n    create = open = classmethod(lambda cls, *_, **__: cls())\n")
+    installed("odd", {"simhash_hbase.stores": {"odd": "odd:Shelf"}})
+    with pytest.raises(Unsupported, match=r"that a package offers is a Shelf, no subclass of simhash_hbase\.stores"):
+        open_index("odd:one")
+
+
 def test_packages_are_not_looked_through_for_names_of_this_package(tmp_path, monkeypatch):
     forget()
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: pytest.fail("they were looked through"))

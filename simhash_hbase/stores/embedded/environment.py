@@ -249,9 +249,9 @@ class Environment:
             with transaction.cursor(self.databases[FAMILY_DOCUMENTS]) as cursor:
                 return transaction.id() if cursor.first() and cursor.put(*cursor.item()) else None
 
-        number = self.write(rewrite_first_cell)
-        if self._filter is not None and number == self._filter[1] + 1:
-            self._filter = self._filter[0], number
+        number, known = self.write(rewrite_first_cell), self._filter
+        if known is not None and number == known[1] + 1:
+            self._filter = known[0], number
 
     def _current_filter(self) -> BloomFilter | None:
         """Return a filter of the prefixes and keys that the open transaction sees; None where they are not known.

@@ -1,7 +1,7 @@
 """Sources that are kept apart: near copies agree about a field of their metadata, which the profile's ``agree`` names.
 
 Universities that fill in one form, and branches of a bank, write pages that are near copies by every measure of the
-text. A document without the field may be a copy of any.
+text. A document without the field may be a copy of any document.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from simhash_hbase.rows.analysed import Metadata
 
 
 def agreed_value(metadata: Metadata | None, name: str) -> str:
-    """Return the value of a field about which near copies must agree; ``""`` where there is none."""
+    """Return the source that the metadata field `name` names, such as a URL's host; ``""`` where it names none."""
     value = (metadata or {}).get(name)
     if value is not None and not isinstance(value, str | int | float | bytes):
         # A stored time is in UTC, for example, and is compared with given ones in any zone.
@@ -27,7 +27,7 @@ def agreed_value(metadata: Metadata | None, name: str) -> str:
 
 
 def agreed_metadata(fields: Mapping[str, Any] | None, name: str | None) -> dict[str, object] | None:
-    """Return the field about which near copies must agree as metadata; None where there is no value, or no such field.
+    """Return metadata with only the field about which near copies must agree; None where it has no value or no name.
 
     Examples
     --------
@@ -38,14 +38,14 @@ def agreed_metadata(fields: Mapping[str, Any] | None, name: str | None) -> dict[
 
 
 class Agreement:
-    """Decides which documents near copies are joined with: those with an equal value in a field, and those without one.
+    """Decides which documents may be near copies of each other: those with equal values in a field, or with no value.
 
     Parameters
     ----------
     name : str
         The field of the metadata.
     metadata : sequence of mapping or None
-        That of the documents of a search.
+        The metadata of each document of a search.
 
     Examples
     --------
@@ -61,11 +61,11 @@ class Agreement:
         self._numbers = np.array([numbers.setdefault(value, len(numbers)) for value in self._values], np.intp)
 
     def joins(self, at: int, other: Metadata | None) -> bool:
-        """Return whether a document may be joined with one that has this metadata."""
+        """Return whether the document at position `at` may be a near copy of one with the metadata `other`."""
         value = agreed_value(other, self._name)
         return not value or self._values[at] in ("", value)
 
     def among(self, at: int, others: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether a document may be joined with each of some others of the search."""
+        """Return a mask of the documents at positions `others` that the document at `at` may be a near copy of."""
         own, theirs = self._numbers[at], self._numbers[others]
         return np.asarray((theirs == own) | (theirs == 0) | (own == 0))

@@ -37,13 +37,13 @@ class Match:
     id: str
     """The document's id, as its caller gave it."""
     distance: int
-    """Bits between the fingerprints."""
+    """Bits in which the fingerprints of query and match differ."""
     similarity: float | None
     """Estimated Jaccard similarity of 5-character shingles, 0 to 1; None when a side has no sketch."""
     containment: float | None
     """Estimated share of the query's shingles that the match has, 0 to 1; None when a side has no sketch."""
     exact: bool
-    """The normalised texts are equal."""
+    """Whether the normalised texts of query and match are equal."""
     added: str
     """The time at which the match was added, RFC 3339 in UTC."""
 
@@ -55,11 +55,11 @@ class Answer(Shown):
     matches: Sequence[Match]
     """Matches, sorted by distance upwards, similarity downwards and id; without the document that was asked for."""
     truncated: bool
-    """A limit kept something from being read or returned."""
+    """Whether a limit kept rows or documents from being read, or matches from being returned."""
     complete: bool
-    """Every document within the asked distance is there: rule ``distance`` up to the index's k, not truncated."""
+    """Whether all documents within the distance are listed: rule ``distance``, at most the index's, not truncated."""
     short: bool
-    """The text has so few features that near copies may be missed; exact ones are found."""
+    """Whether the text has so few features that near copies may be missed; exact copies are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class ClueMatch:
     id: str
     """The document's id, as its caller gave it."""
     share: float
-    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete.
+    """The share of the clue that the document holds, above 0 to 1; of a clue that is not complete it may hold more.
 
     A document that holds only a part of a short clue can have 1, too: few runs of such a clue are sure to be stored.
     """
     spans: Sequence[Span]
-    """The parts of the clue that it holds; some characters at each end of a part may be missing."""
+    """The parts of the clue that the document holds; some characters at each end of a part may be missing."""
     added: str
     """The time at which the match was added, RFC 3339 in UTC."""
 
@@ -94,9 +94,9 @@ class ClueAnswer(Shown):
     matches: Sequence[ClueMatch]
     """Matches, sorted by share downwards, time of adding and id; without the document that was asked for."""
     truncated: bool
-    """A limit kept something from being read or returned."""
+    """Whether a limit kept rows or documents from being read, or matches from being returned."""
     complete: bool
-    """Every document that holds the whole clue is there: the clue has the length of the index's passages or more."""
+    """Whether all documents that hold the whole clue are listed: a clue has to be as long as the index's passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,13 @@ class Passage:
     start: int
     stop: int
     documents: int
-    """Other documents that hold some of it."""
+    """The number of other documents that hold some of the span."""
     at_least: bool
-    """There may be more documents than were read."""
+    """Whether there may be more such documents than were read and counted."""
     first: str
-    """The id of that which was added first."""
+    """The id of the one of these documents that was added first."""
     most: str
-    """The id of that which holds most of it."""
+    """The id of the one of these documents that holds most of the span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +120,13 @@ class PassagesAnswer(Shown):
     """The passages of a text that stand in other documents."""
 
     id: str
-    """The document's id, as its caller gave it; empty for none."""
+    """The document's id, as its caller gave it; empty if it has none."""
     passages: Sequence[Passage]
     """The passages, in the order of the text; they do not overlap."""
     share: float
-    """Their share of the letters, numbers and marks of the text, 0 to 1."""
+    """The share of the text's letters, numbers and marks that is in passages, 0 to 1."""
     truncated: bool
-    """A limit kept something from being read."""
+    """Whether a limit kept rows or documents from being read."""
 
     def longest(self) -> "PassagesAnswer":
         """Return the answer with the longest passage alone, the first of equals."""
@@ -144,7 +144,7 @@ class PassagesAnswer(Shown):
 
 
 def _between(text: str, passages: Sequence[Passage]) -> list[str]:
-    """Return the parts of a text before, between and behind its passages."""
+    """Return the parts of a text before, between and after its passages."""
     starts = [0, *(passage.stop for passage in passages)]
     stops = [*(passage.start for passage in passages), len(text)]
     return [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
@@ -159,7 +159,7 @@ class HeldItem:
     share: float
     """The share of the item's passages that the text has, above 0 to 1."""
     spans: Sequence[Span]
-    """Its places, in characters of the text as it came; some characters at each end of a span may be missing."""
+    """The item's places in the text, in characters of the text as it came; ends of a span may lack some characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +167,21 @@ class ItemsAnswer(Shown):
     """The items of a collection that stand in a text."""
 
     id: str
-    """The text's id, as its caller gave it; empty for none."""
+    """The text's id, as its caller gave it; empty if it has none."""
     items: Sequence[HeldItem]
     """The items, sorted by share downwards and id."""
     truncated: bool
-    """A limit kept something from being read."""
+    """Whether a limit kept rows or documents from being read, or items from being returned."""
 
 
 class ItemCounts(NamedTuple):
-    """The documents of a collection whose passages are looked for in texts."""
+    """The numbers of documents of a collection that `Index.items` can find in texts, and that it cannot find."""
 
     found: int
     without_passages: int
-    """Duplicates, documents shorter than a hashed run, and those without a text."""
+    """Duplicates, documents shorter than a hashed run, and documents without a text."""
     has_seen_passages: bool = True
-    """Whether the passages were looked at: a service counts all originals as found."""
+    """Whether passages were read for the counts; a service reads none and counts all originals as found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +219,9 @@ class Stored:
     state: str
     """``added``, or the decision: ``original`` or ``duplicate``."""
     added: str
-    """The time of adding or of the decision, RFC 3339 in UTC."""
+    """The time at which the document was added or decided, RFC 3339 in UTC."""
     seen: str
-    """The time of the last offer, RFC 3339 in UTC; without a ttl, that of adding or of the decision."""
+    """The time at which the document was last offered, RFC 3339 in UTC; without a ttl, the time in `added`."""
     length: int | None = None
     """Characters of the text; None where it is not known."""
     features: int | None = None
@@ -237,7 +237,7 @@ class Stored:
     containment: float | None = None
     """Estimated share of a duplicate's shingles that its original has; None for others and without sketches."""
     batch: str | None = None
-    """The batch that brought its text; None for none."""
+    """The batch in which the text came; None if it came in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,21 +258,21 @@ class Decision(Shown):
     id: str
     """The document's id, as its caller gave it."""
     is_original: bool
-    """Whether no original near to it was there before; else it is a duplicate."""
+    """Whether the document is an original: none near it was there before. Else it is a duplicate."""
     of: str | None = None
     """The id of the original that a duplicate is nearest to; None for an original."""
     distance: int | None = None
-    """Bits between its fingerprint and that of the original."""
+    """Bits between the fingerprints of a duplicate and its original; None for an original."""
     similarity: float | None = None
-    """Estimated Jaccard similarity to that original; None without sketches."""
+    """Estimated Jaccard similarity of a duplicate to its original; None for an original and without sketches."""
     containment: float | None = None
-    """Estimated share of its shingles that the original has; None without sketches."""
+    """Estimated share of a duplicate's shingles that its original has; None for an original and without sketches."""
     short: bool = False
-    """The text has so few features that near copies may be missed."""
+    """Whether the text has so few features that near copies may be missed."""
     of_removed: bool = False
-    """The original was removed or changed since."""
+    """Whether the original of a duplicate was removed or has got another text since."""
     near: NearCopy | None = None
-    """The near copy of a document that was kept all the same, since too little of it is in that one; else None."""
+    """An original that is near but holds too little of the document, which was therefore kept; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,17 +280,17 @@ class DocumentBatch:
     """The counts of a batch."""
 
     batch: str | None
-    """Its name; None for the documents that came in none."""
+    """The name of the batch; under None are the documents that came in no batch."""
     documents: int
-    """Documents in it, originals and duplicates."""
+    """Documents in the batch, originals and duplicates."""
     originals: int
-    """Documents that queries find: they were added, or decided to be originals."""
+    """Documents of the batch that queries find: they were added, or decided to be originals."""
     duplicates: int
-    """Documents that were decided to be duplicates, of an original of any batch."""
+    """Documents of the batch that were decided to be duplicates, of an original of any batch."""
     first: str
-    """The time at which the first of them was added or decided, RFC 3339 in UTC."""
+    """The time at which the first document of the batch was added or decided, RFC 3339 in UTC."""
     last: str
-    """The time at which the last of them was added or decided."""
+    """The time at which the last document of the batch was added or decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,9 +298,9 @@ class BatchCounts:
     """The counts of batches in a part of an index."""
 
     batches: Sequence[DocumentBatch]
-    """The batch that began first comes first."""
+    """The counts of each batch; the batch that began first comes first."""
     after: str | None
-    """The beginning of the next part; None: there are no more."""
+    """Where the next part of the index begins, for the next call; None after the last part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,13 +308,13 @@ class BatchRemoval:
     """The documents of a batch that were removed from a part of an index."""
 
     removed: Sequence[str]
-    """Their ids, as their callers gave them."""
+    """The ids of the removed documents, as their callers gave them."""
     after: str | None
-    """The beginning of the next part; None: there are no more."""
+    """Where the next part of the index begins, for the next call; None after the last part."""
 
 
 def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None) -> Iterator[Answer]:
-    """Yield the answer of each query, in the order of the queries; each is complete when it is yielded."""
+    """Yield the answer to each query, in order, made from the hits of its neighbours; `limit`: most matches of each."""
     entries, rule = queries.entries, queries.rule
     complete = rule.match == "distance" and rule.distance <= queries.profile.distance
     shorts = queries.profile.are_short(entries.features, entries.lengths)
@@ -337,7 +337,7 @@ def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None)
 
 
 def stored_document(collection: Collection, state: DocumentState, member: Member | None) -> Stored:
-    """Join the two cells of a document of a collection."""
+    """Return the record of a document, made from its document cell and its member, which may be missing."""
     return Stored(
         id=own_id(state.id),
         simhash=collection.masked(state.simhash),
@@ -356,7 +356,7 @@ def stored_document(collection: Collection, state: DocumentState, member: Member
 
 
 def as_given(decision: Decision) -> Decision:
-    """Return a decision with the ids as callers gave them, without the collection."""
+    """Return a decision whose ids are as callers gave them, without the collection that stored ids contain."""
     name, of = own_id(decision.id), decision.of and own_id(decision.of)
     return decision if name is decision.id and of is decision.of else replace(decision, id=name, of=of)
 
@@ -364,7 +364,7 @@ def as_given(decision: Decision) -> Decision:
 def as_decision(
     name: str, decided: DocumentState | Outcome, *, short: bool, of_removed: bool = False, near: NearCopy | None = None
 ) -> Decision:
-    """Make the answer about a document from its decision."""
+    """Return the answer to a caller about a document, made from its stored decision or its new outcome."""
     return Decision(
         name,
         decided.state in FOUND_STATES,
@@ -379,7 +379,7 @@ def as_decision(
 
 
 def html_of(value: object) -> str:
-    """Write a value as HTML: dataclasses and mappings as a row a field, sequences of them as tables.
+    """Return a value as HTML: dataclasses and mappings as tables with a row a field, sequences with a row an item.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arguments of an index's methods: documents and ids, checked, and cut into batches."""
+"""Arguments of an index's methods: documents, ids and options of searches are checked, and cut into batches."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -16,8 +16,8 @@ from simhash_hbase.rows.names import exact
 
 T = TypeVar("T")
 
-MOST_MATCHES = 1_000  # Matches of an answer that crosses the network.
-LEASES = 2  # Leases that such a claim waits for another writer, which may have crashed.
+MOST_MATCHES = 1_000  # Most matches of an answer that crosses the network.
+LEASES = 2  # Leases that a claim across the network waits for another writer, which may have crashed.
 # Removals and expiry ask first where they delete more documents than this, and more than this share of all.
 ASKED_DOCUMENTS = 10
 ASKED_SHARE = 0.5
@@ -25,20 +25,20 @@ BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their na
 BATCH_CHARACTERS = 8_000_000  # A batch of long texts takes some 30 MB of memory.
 
 GivenDocument: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
-"""Id, text and, where it is to be kept, metadata."""
+"""A document as a caller gives it: id, text and, if some is to be kept, metadata."""
 
 _NOWHERE = Place("", 0)
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """Return the most matches of an answer, or raise `InvalidArgument`."""
+    """Return the limit on the matches of an answer, or raise `InvalidArgument` if it is no integer of 1 or more."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         raise InvalidArgument(f"limit is {short_repr(limit)}: wanted at least 1", parameter="limit")
     return limit
 
 
 class SearchOptions(TypedDict, total=False):
-    """The fields of a `Search`, as the methods of an index take them."""
+    """The fields of a `Search`, as keyword arguments of an index's methods."""
 
     rule: MatchRule | None
     limit: int | None
@@ -60,28 +60,28 @@ class Search:
 
     @property
     def options(self) -> SearchOptions:
-        """The fields, as the methods of an index take them."""
+        """The fields, as keyword arguments of an index's methods."""
         return {"rule": self.rule, "limit": self.limit, "since": self.since}
 
     def begun(self, now: int) -> Self:
-        """Return the same search with its age, if it has one, as a time: counted back from now, ms since 1970."""
+        """Return the search with `since` as a time: an age such as ``7d`` counts back from `now`, ms since 1970."""
         return self if self.since is None else replace(self, since=parse_since(self.since, now))
 
 
 class PassageOptions(TypedDict, total=False):
-    """The fields of a `PassageSearch`, as the methods of an index take them."""
+    """The fields of a `PassageSearch`, as keyword arguments of an index's methods."""
 
     at_least: int
     same: str | None
 
 
 PASSAGE_DOCUMENTS = 1_000
-"""Documents that are read of those that share one passage: a line that more have is counted as in at least so many."""
+"""Most documents that are read for one passage; a passage of more documents is counted as in at least so many."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageSearch:
-    """The choice of passages of a text; see `Index.passages`."""
+    """The conditions by which spans of a text count as passages; see `Index.passages`."""
 
     at_least: int = 1
     same: str | None = None
@@ -101,18 +101,18 @@ class PassageSearch:
 
 
 OWN_RULE = Search()
-"""All near-duplicates by the rule of the index, whenever they were added."""
+"""The search for all near-duplicates by the rule of the index, whenever they were added."""
 
 
 def batches(items: Iterable[T]) -> Iterator[list[T]]:
-    """Cut a stream into lists of `BATCH_DOCUMENTS`."""
+    """Yield the items of a stream in lists of `BATCH_DOCUMENTS`."""
     iterator = iter(items)
     while batch := list(islice(iterator, BATCH_DOCUMENTS)):
         yield batch
 
 
 def document_batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
-    """Cut a stream into lists of `most` documents, or of fewer where their texts are long."""
+    """Yield the documents of a stream in lists of `most`, or of fewer where their texts are long."""
     batch: list[Document] = []
     characters = 0
     for document in documents:
@@ -126,7 +126,7 @@ def document_batches(documents: Iterable[Document], most: int) -> Iterator[list[
 
 
 def runs_of_ids(entries: Entries) -> Iterator[Entries]:
-    """Cut documents into runs in which no id comes twice; nearly always into one."""
+    """Yield analysed documents in runs in which no id comes twice; nearly always in a single run."""
     ids: set[str] = set()
     start = 0
     for at, name in enumerate(entries.ids):
@@ -139,14 +139,14 @@ def runs_of_ids(entries: Entries) -> Iterator[Entries]:
 
 
 def checked_ids(ids: Iterable[str]) -> Iterable[str]:
-    """Return ids as they are passed, or raise `InvalidArgument` for one string, whose characters are no ids."""
+    """Return the given ids, or raise `InvalidArgument` for a single string: its characters would be taken for ids."""
     if isinstance(ids, str):
         raise InvalidArgument(f"the ids are one string, {ids!r}: wanted a list of ids")
     return ids
 
 
 def checked_document(number: int, document: object) -> tuple[str, str, Metadata | None]:
-    """Return id, text and metadata of a document that a caller passes, or raise `InvalidArgument`."""
+    """Return id, text and metadata of the `number`-th document that a caller gives, or raise `InvalidArgument`."""
     wanted = "wanted (id, text) or (id, text, metadata)"
     if not isinstance(document, tuple | list):
         raise InvalidArgument(f"document {number} is of type {type(document).__name__}: {wanted}")
@@ -161,13 +161,13 @@ def checked_document(number: int, document: object) -> tuple[str, str, Metadata 
 
 
 def given_document(number: int, given: object) -> Document:
-    """Make a document from the `number`-th argument of a caller, or raise `InvalidArgument`."""
+    """Return the `number`-th document that a caller gives, as a `Document`, or raise `InvalidArgument`."""
     name, text, metadata = checked_document(number, given)
     return Document(name, text, None, None, None if metadata is None else dict(metadata), _NOWHERE, None)
 
 
 def checked_types(name: object, text: object, metadata: object) -> tuple[str, str, Metadata | None]:
-    """Return id, text and metadata in strings of no subclass; raise `InvalidArgument` for values of other types."""
+    """Return id, text and metadata with all strings as plain `str`; raise `InvalidArgument` for other types."""
     name = checked_id_type(name)
     of = f" of {name!r}" if name else ""
     if not isinstance(text, str):

@@ -21,12 +21,15 @@ from simhash_hbase.rows.documentcells import DocumentState
 
 
 def count_batches(documents: StoredDocuments, watch: ProgressCallback | None) -> list[DocumentBatch]:
-    """Count the documents of each batch; see `Index.batches`."""
+    """Return the counts of each batch, by reading all document cells; see `Index.batches`."""
     return merged(part for page in scan_documents(documents.store, watch) for part in counted(documents.shown(page)))
 
 
 def count_batches_after(documents: StoredDocuments, after: str | None, *, pages: int) -> BatchCounts:
-    """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
+    """Return the counts of batches in the next `pages` pages of document cells.
+
+    `after` says where an earlier call ended; None: begin with the first page.
+    """
     read = list(islice(scan_documents(documents.store, start=row_after(after)), pages))
     parts = merged(part for page in read for part in counted(documents.shown(page)))
     return BatchCounts(parts, read[-1].after.hex() if len(read) == pages else None)
@@ -39,9 +42,9 @@ def remove_batch(documents: StoredDocuments, name: str, watch: ProgressCallback 
 
 
 def remove_batch_after(documents: StoredDocuments, name: str, after: str | None, *, pages: int) -> BatchRemoval:
-    """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
+    """Remove the documents of a batch from the next page of document cells that has any; return their ids.
 
-    `after` says where an earlier call ended; None: from the first.
+    At most `pages` pages are read. `after` says where an earlier call ended; None: begin with the first page.
     """
     read = 0
     for page in islice(scan_documents(documents.store, start=row_after(after)), pages):
@@ -53,21 +56,21 @@ def remove_batch_after(documents: StoredDocuments, name: str, after: str | None,
 
 
 def _remove_within(documents: StoredDocuments, page: DocumentPage, name: str) -> Iterator[str]:
-    """Remove the documents of a batch from a page; yield their ids."""
+    """Remove the documents of a batch that are in a page of document cells; yield their ids."""
     own = [state.id for state in page.states if is_in(name, state) and documents.collection.holds(state.id)]
     for ids in batches(own):
-        # Other writers may have changed them since they were read.
+        # Documents that other writers have moved to another batch since they were read are not removed.
         removed = remove_documents(documents.store, documents.profile, ids, oldest=documents.oldest(), batch=name)
         yield from map(own_id, compress(ids, removed))
 
 
 def row_after(after: str | None) -> bytes:
-    """Return the row that a part of an index begins with; None: the first.
+    """Return the key of the row that the next part of an index begins with, for `after` of an earlier answer.
 
     Raises
     ------
     InvalidArgument
-        When it is none that the answer about an earlier part has.
+        When `after` comes from no earlier answer.
     """
     try:
         return bytes.fromhex(after or "")
@@ -76,7 +79,7 @@ def row_after(after: str | None) -> bytes:
 
 
 def counted(states: Iterable[DocumentState]) -> Iterator[DocumentBatch]:
-    """Yield the counts of the batches of these documents, of which each has a decision in force."""
+    """Yield the counts of each batch among documents with a decision in force."""
     counts: dict[str | None, tuple[int, int, int, int]] = {}
     for state in states:
         added = state.order[0]
@@ -89,7 +92,7 @@ def counted(states: Iterable[DocumentState]) -> Iterator[DocumentBatch]:
 
 
 def merged(parts: Iterable[DocumentBatch]) -> list[DocumentBatch]:
-    """Join the counts of several parts of an index; the batch that began first comes first."""
+    """Return the counts of each batch, summed over parts of an index; the batch that began first comes first."""
     whole: dict[str | None, DocumentBatch] = {}
     for part in parts:
         held = whole.get(part.batch)
@@ -105,7 +108,7 @@ def merged(parts: Iterable[DocumentBatch]) -> list[DocumentBatch]:
 
 
 def check_share(counts: Iterable[DocumentBatch], name: str) -> None:
-    """Raise `InvalidArgument` where a batch has so many of all documents that its removal asks first."""
+    """Raise `InvalidArgument` where a batch has so many of all documents that its removal has to be confirmed."""
     documents_of = {batch.batch: batch.documents for batch in counts}
     size, documents = documents_of.get(name, 0), sum(documents_of.values())
     if size > ASKED_DOCUMENTS and size > ASKED_SHARE * documents:

@@ -31,16 +31,16 @@ class CandidatePairs(NamedTuple):
     simhashes: NDArray[np.uint64]  # The stored fingerprints.
     distances: NDArray[np.uint8]  # Bits that differ.
     by_blocks: NDArray[np.bool_]
-    """Whether a block row joins them within the rule's reach; others are joined by sketch rows or passages alone."""
+    """Whether a block row joins the two within the rule's reach; sketch rows or passages alone join other pairs."""
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "CandidatePairs":
-        """Select pairs by a mask, by their positions or by a slice."""
+        """Return some of the pairs, chosen by a mask, by their positions or by a slice."""
         return CandidatePairs(
             self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen]
         )
 
     def and_of(self, other: "CandidatePairs") -> "CandidatePairs":
-        """Return these pairs and others in their order; of a pair that is in both, this one."""
+        """Return the union of these pairs and others, sorted; of a pair that is in both, the one of these."""
         if not len(other.queries):
             return self
         both = CandidatePairs(
@@ -70,7 +70,7 @@ class CandidateLimits(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Documents to search for, with the rule, prefixes and sketches of a search, computed once."""
+    """The documents of a search, with the match rule, their prefixes and their sketches, computed once."""
 
     profile: Profile  # The profile of the index.
     entries: Entries
@@ -78,23 +78,23 @@ class Queries(NamedTuple):
     reach: CandidateLimits
     prefixes: NDArray[np.uint64]  # Prefixes of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
     sketches: Sketches
-    agreement: Agreement | None  # By the field that the profile names; None: by none.
+    agreement: Agreement | None  # Which documents may match, by the profile's field ``agree``; None: all.
 
     @classmethod
     def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> "Queries":
-        """Compute the prefixes and sketches of documents to search for, by a rule or by that of the index."""
+        """Return documents as queries, with their prefixes and sketches; without a rule, by the rule of the index."""
         rule = rule or profile.rule
         reach, prefixes = CandidateLimits.of(profile, rule), asked_prefixes(profile, entries, rule)
         agreement = None if profile.agree is None else Agreement(profile.agree, entries.metadata)
         return cls(profile, entries, rule, reach, prefixes, Sketches.of_entries(entries), agreement)
 
     def candidates(self, store: Store, *, limit: int) -> "Candidates":
-        """Read the rows that they share with stored documents."""
+        """Return the candidates, from rows that queries share with stored documents: at most `limit` of a prefix."""
         return find_candidates(store, self.entries.simhashes, self.prefixes, reach=self.reach, limit=limit)
 
 
 def asked_prefixes(profile: Profile, entries: Entries, rule: MatchRule) -> NDArray[np.uint64]:
-    """Compute the prefixes of all rows that a rule reads, shape (n, tables) or (n, tables + bands)."""
+    """Return the prefixes of all rows that a rule reads for documents, shape (n, tables) or (n, tables + bands)."""
     blocks = profile.blocks.prefixes(entries.simhashes)
     if rule.band_reach is None or not profile.bands:
         return blocks
@@ -106,7 +106,7 @@ NO_PAIRS = CandidatePairs(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np
 
 
 class Candidates:
-    """The rows of many queries, and the pairs that they make."""
+    """The rows that were read for many queries, and the pairs of a query and a stored fingerprint that they give."""
 
     def __init__(
         self,
@@ -123,10 +123,10 @@ class Candidates:
         self._rows = rows
         self._reach = reach
         self.by_passages = NO_PAIRS
-        """Further pairs, whose passages join them, sorted by query and fingerprint."""
+        """Further pairs, of documents that share passages, sorted by query and fingerprint."""
 
     def parts(self) -> Iterator[CandidatePairs]:
-        """Join queries with rows; each part has all pairs of some queries, in their order, and is not empty."""
+        """Yield the candidate pairs in parts; each has all pairs of some queries, in order, and is not empty."""
         if not self.rows and not len(self.by_passages.queries):
             return
         if len(self._simhashes) == 1:
@@ -137,7 +137,7 @@ class Candidates:
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
         right = left.copy()
         if self.rows:
-            # Most prefixes have no row: where theirs end is looked for only if they begin.
+            # Most prefixes have no row: the end of a prefix's rows is looked for only if it has some.
             has_rows = self._rows.prefixes[np.minimum(left, self.rows - 1)] == self._prefixes
             right[has_rows] = np.searchsorted(self._rows.prefixes, self._prefixes[has_rows], "right")
         others = np.searchsorted(self.by_passages.queries, np.arange(len(left) + 1))
@@ -153,7 +153,7 @@ class Candidates:
             start = stop
 
     def _alone(self) -> CandidatePairs:
-        """Find the candidates of one query, for which nothing has to be joined: in 7 to 40 µs rather than 65 to 120."""
+        """Return the candidates of a single query, which needs no join: in 7 to 40 µs rather than 65 to 120."""
         rows, reach = self._rows, self._reach
         apart = distances(rows.simhashes, self._simhashes)
         if reach.bands is None:
@@ -172,7 +172,7 @@ class Candidates:
         return CandidatePairs(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
 
     def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> CandidatePairs:
-        """Join the queries from one position on with the ranges of rows of each of their prefixes."""
+        """Return the candidates of queries from `first` on, from the ranges of rows that their prefixes have."""
         found = [(NO_PAIRS.queries, NO_PAIRS.simhashes, NO_PAIRS.by_blocks)]
         most = np.full(left.shape[1], self._reach.blocks)
         most[self._reach.tables :] = max(self._reach.bands or (0,))
@@ -203,9 +203,9 @@ class Candidates:
 def find_candidates(
     store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: CandidateLimits, limit: int
 ) -> Candidates:
-    """Scan the rows that many queries may share, at most `limit` of each prefix; `asked_prefixes` lists the prefixes.
+    """Return the candidates of many queries, from a scan of at most `limit` rows of each of their prefixes.
 
-    One call of ``store.scan``, whatever the number of queries.
+    One call of ``store.scan``, whatever the number of queries; `asked_prefixes` returns the prefixes.
     """
     asked = distinct(prefixes.reshape(-1))
     scan = store.scan(asked[: np.searchsorted(asked, NO_PREFIX)], limit=limit)
@@ -218,7 +218,7 @@ def find_candidates(
 def find_crowded_documents(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: CandidateLimits
 ) -> NDArray[np.bool_]:
-    """Return a mask of the documents of a batch that have others of it within reach."""
+    """Return a mask of the documents of a batch that have other documents of the batch within reach."""
     ascending, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
     by_blocks = find_crowded(ascending, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
     crowded = np.asarray(by_blocks[where], np.bool_)
@@ -234,7 +234,7 @@ def find_crowded_documents(
 def find_crowded(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: BandDistance
 ) -> NDArray[np.bool_]:
-    """Join documents with each other, without a store; return a mask of those that share enough prefixes."""
+    """Return a mask of the documents that share as many prefixes with another one as their distance asks for."""
     ascending, owners = sort_prefixes(prefixes)
     there = np.searchsorted(ascending, NO_PREFIX)
     ascending, owners = ascending[:there], owners[:there]
@@ -254,7 +254,7 @@ def find_crowded(
 def expand(
     left: NDArray[np.intp], right: NDArray[np.intp], *, at_once: int | None = None
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield two arrays, the numbers of half-open ranges and the positions in them, with `at_once` pairs or few more."""
+    """Yield the number of each half-open range with each position in it, as two arrays of some `at_once` pairs."""
     counts = right - left
     most = at_once or PAIRS_AT_ONCE
     if len(counts) <= most and (counts == 1).all():

@@ -1,8 +1,8 @@
 """Copied documents: how many fingerprints have a passage, and which documents share enough of the rare ones.
 
 A passage is counted by its rows, and a row has the upper 32 bits of the hash: so a count may be too high by the rows of
-another hash, and never too low. Rows stay until `vacuum`, and claims under way have some: where a count might make a
-passage common, only fingerprints with a document that queries find are counted.
+another hash, and never too low. Rows of removed documents stay until `vacuum`, and claims under way have rows: where a
+count might make a passage common, only fingerprints with a document that queries find are counted.
 """
 
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ Hashes = NDArray[np.uint64]
 """The hashes of the passages of one text, ascending, shape (n,)."""
 
 AreFound = Callable[[Store, NDArray[np.uint64]], NDArray[np.bool_]]
-"""Tells which of some fingerprints, ascending, have a document that queries find."""
+"""Returns a mask of the fingerprints, which ascend, that have a document which queries find."""
 
 # A passage with more rows is common without a look at their documents.
 MOST_COUNTED = 64
@@ -32,13 +32,13 @@ COUNTED_AT_ONCE = 1 << 17
 
 
 def passages_of_entries(entries: Entries) -> list[Hashes]:
-    """Return the passages of analysed documents; none of those with so few that rule ``verified`` judges them."""
+    """Return the passages of each document; empty for a document with so few that rule ``verified`` judges it."""
     unpacked = map(unpack_simhashes, entries.passages_for(kept=True))
     return [hashes if len(hashes) >= LEAST_PASSAGES else hashes[:0] for hashes in unpacked]
 
 
 def passage_containment(own: Hashes, other: Hashes) -> float | None:
-    """Return the share of the passages of one text that another has; None where one of them has too few."""
+    """Return the share of the passages of one text that another text has; None where one text has too few."""
     if min(len(own), len(other)) < LEAST_PASSAGES:
         return None
     return rounded(_shared(own, other) / len(own))
@@ -56,21 +56,21 @@ class PassageCounts:
     are_found : callable
         Is asked about the fingerprints of each prefix that might be common.
     grows : bool
-        Each time that a prefix is among `prefixes`, one fingerprint more may come to have the passage.
+        Whether more fingerprints may come to have a passage: one for each time that its prefix is among `prefixes`.
     """
 
     def __init__(
         self, stores: Sequence[Store], prefixes: NDArray[np.uint64], are_found: AreFound, *, grows: bool = False
     ) -> None:
         self.prefixes, times = np.unique(prefixes, return_counts=True)
-        """Prefixes that were asked for, ascending, shape (n,)."""
+        """The prefixes that were asked for, ascending and distinct, shape (n,)."""
         scans = [store.scan(self.prefixes, limit=MOST_COUNTED) for store in stores]
         rows = BlockRows.merged(*(scan.rows for scan in scans))
         self.read = len(rows.prefixes)
-        """Rows that were read."""
+        """The number of rows that were read."""
         crowded = np.isin(self.prefixes, np.concatenate([scan.truncated for scan in scans]))
         sizes = np.searchsorted(rows.prefixes, self.prefixes, "right") - np.searchsorted(rows.prefixes, self.prefixes)
-        # A document that is asked may have the passage, too.
+        # A document of the search may have the passage, too, and so a row of it.
         doubtful = np.repeat(~crowded & (sizes + (times if grows else 1) > RARE), sizes)
         is_counted = np.ones(len(doubtful), np.bool_)
         if doubtful.any():
@@ -80,11 +80,11 @@ class PassageCounts:
         edges = np.concatenate([[0], np.cumsum(is_counted)])
         ends = np.cumsum(sizes)
         self.counts = np.where(crowded, MOST_COUNTED + 1, edges[ends] - edges[ends - sizes])
-        """Fingerprints that have each passage; of common ones some number above `RARE`."""
+        """For each prefix the number of fingerprints that have the passage; for common ones a number above `RARE`."""
         # Own rows matter where one less makes a passage rare.
         kept = np.repeat(self.counts <= RARE + 1, sizes)
         self.rows = rows.where(kept)
-        """The rows of passages that are rare, or are but for one: also those that are not counted."""
+        """The rows of passages that are rare, or would be with one fingerprint less; also rows that do not count."""
         self._is_counted = is_counted[kept]
 
     def _ranges(self, prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -92,11 +92,13 @@ class PassageCounts:
         return np.searchsorted(rows, prefixes, "left"), np.searchsorted(rows, prefixes, "right")
 
     def where(self, prefixes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the positions of prefixes, all of which were asked for."""
+        """Return the positions of prefixes in `self.prefixes`; all of them were asked for."""
         return np.searchsorted(self.prefixes, prefixes)
 
     def joined(self, prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], ...]:
-        """Join passages of documents with the rows of each; return positions of passages and of rows, and own rows.
+        """Pair the passages of documents with the rows of other fingerprints that have the same passages.
+
+        `simhashes` has for each passage the fingerprint of its document.
 
         Returns
         -------
@@ -117,8 +119,8 @@ class PassageCounts:
 class CopiedSearch:
     """Finds the stored fingerprints that share rare passages with documents, and judges their members.
 
-    One call of ``store.scan`` for all documents, and one for the passages of members that only by how few rare ones
-    they have may be copied.
+    One call of ``store.scan`` serves all documents. Another one serves those members that are copies only if few of
+    their own passages are rare.
     """
 
     def __init__(self, store: Store, rule: MatchRule, entries: Entries, are_found: AreFound) -> None:
@@ -134,7 +136,7 @@ class CopiedSearch:
         rare = is_rare(counts.counts[counts.where(prefixes)] - own)
         self._rare = np.split(rare, np.cumsum(sizes)[:-1])
         self.rows = counts.read
-        """Passage rows that were read."""
+        """The number of passage rows that were read."""
         chosen = rare[at]
         queries, stored = owners[at[chosen]], counts.rows.simhashes[row[chosen]]
         few, numbers = np.unique(stored, return_inverse=True)
@@ -143,10 +145,10 @@ class CopiedSearch:
         stored = few[numbers]
         apart = distances(entries.simhashes[queries], stored)
         self.pairs = CandidatePairs(queries, stored, apart, np.zeros(len(queries), np.bool_))
-        """Pairs that have enough rare passages in common to be copied, sorted by query and fingerprint."""
+        """Pairs of a query and a stored fingerprint that share enough rare passages to be copies, sorted by both."""
 
     def joins(self, queries: NDArray[np.intp], simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return whether pairs of a query and a stored fingerprint are among `pairs`."""
+        """Return a mask of the given pairs of a query and a stored fingerprint that are among `pairs`."""
         first, stop = (np.searchsorted(self.pairs.queries, queries, side) for side in ("left", "right"))
         joined = np.zeros(len(queries), np.bool_)
         for at in np.flatnonzero(first < stop).tolist():
@@ -156,7 +158,7 @@ class CopiedSearch:
         return joined
 
     def judge(self, pairs: Iterable[tuple[int, bytes]]) -> list[bool | None]:
-        """Judge pairs of a query and the packed passages of a member; None: rule ``verified`` is to judge them."""
+        """Return whether queries are copies of members with these packed passages; None: rule ``verified`` decides."""
         verdicts: list[bool | None] = []
         open_: list[tuple[int, int, int, Hashes]] = []
         for place, (query, packed) in enumerate(pairs):
@@ -193,7 +195,7 @@ class CopiedBatch:
     Parameters
     ----------
     rule : MatchRule
-        One of rule ``copied``.
+        The match rule, ``copied``.
     entries : Entries
         The batch.
     """
@@ -203,19 +205,19 @@ class CopiedBatch:
         self._simhashes = entries.simhashes
         self._texts = entries.texts
         self.own = passages_of_entries(entries)
-        """The passages of each document; none of those that rule ``verified`` judges."""
+        """The passages of each document; empty for a document that rule ``verified`` judges."""
         self._has_passages = np.array([len(hashes) > 0 for hashes in self.own], np.bool_)
         self._counts: NDArray[np.intp]
         self._prefixes: NDArray[np.uint64]
         self._places: list[NDArray[np.intp]] = []
         self._has_row: list[NDArray[np.intp]] = []
-        # For each passage the documents of the batch that were kept, while it is rare.
+        # For each rare passage the documents of the batch that have it and were kept.
         self._holders: defaultdict[int, list[int]] = defaultdict(list)
-        # For each fingerprint that was kept the passages that it was counted for.
+        # For each fingerprint of a kept document the passages for which it was counted.
         self._counted: defaultdict[int, set[int]] = defaultdict(set)
 
     def count(self, stores: Sequence[Store], others: Iterable[Hashes], are_found: AreFound) -> None:
-        """Count the passages of the batch, and of stored documents that it is compared with, in stores."""
+        """Count the stored fingerprints that have each passage of the batch and of `others`, its stored candidates."""
         prefixes = passage_prefixes(_joined(self.own))
         asked = np.concatenate([prefixes, passage_prefixes(_joined(others))])
         counts = PassageCounts(stores, asked, are_found, grows=True)
@@ -227,7 +229,7 @@ class CopiedBatch:
         self._has_row = np.split(own, edges)
 
     def keep(self, at: int) -> None:
-        """Count the passages of a document that was kept, and remember it as one that others may copy."""
+        """Count the passages of the document at `at`, which was kept, and remember it as one that others may copy."""
         counted = self._counted[int(self._simhashes[at])]
         for place, has_row in zip(self._places[at].tolist(), self._has_row[at].tolist(), strict=True):
             if not has_row and place not in counted:
@@ -239,14 +241,14 @@ class CopiedBatch:
                 self._holders.pop(place, None)
 
     def mates(self, at: int) -> NDArray[np.intp]:
-        """Return the positions of the kept documents that share enough rare passages with one, ascending."""
+        """Return the positions, ascending, of kept documents that share enough rare passages with the one at `at`."""
         shared: Counter[int] = Counter()
         for place in self._places[at][self._rare(at)].tolist():
             shared.update(self._holders.get(place, ()))
         return np.array(sorted(mate for mate, count in shared.items() if count >= LEAST_PASSAGES), np.intp)
 
     def is_copied(self, at: int, other: Hashes) -> bool:
-        """Judge a document and another one by their passages, as of now; `decides` must say so."""
+        """Return whether a document is, as of now, a copy of one with the passages `other`; `decides` must be true."""
         is_rare_here = self._rare(at)
         rare = self.own[at][is_rare_here]
         shared = _shared(rare, other)
@@ -259,7 +261,7 @@ class CopiedBatch:
     def judged(
         self, at: int, others: NDArray[np.intp], verified: NDArray[np.bool_], mates: NDArray[np.intp] | None = None
     ) -> NDArray[np.bool_]:
-        """Judge a document beside others of the batch.
+        """Return a mask of the other documents of the batch that the rule joins with the document at `at`.
 
         Parameters
         ----------
@@ -270,7 +272,8 @@ class CopiedBatch:
         verified : ndarray of bool, shape (n,)
             The verdict of rule ``verified``, which holds where passages are few.
         mates : ndarray of intp, optional
-            Those that share enough rare passages with it, as `mates` lists them where all others were kept.
+            Positions of documents that share enough rare passages with it: the result of the method `mates`, where
+            all others were kept.
         """
         if not self._has_passages[at]:
             return verified
@@ -284,11 +287,11 @@ class CopiedBatch:
         return judged
 
     def decides(self, at: int, other: Hashes) -> bool:
-        """Return whether passages decide about a document and another one: both have enough of them."""
+        """Return whether passages decide if a document is a copy of one with the passages `other`: both have enough."""
         return len(self.own[at]) > 0 and len(other) >= LEAST_PASSAGES
 
     def _rare(self, at: int) -> NDArray[np.bool_]:
-        """Return which passages of a document are rare, as of now; shape (n,)."""
+        """Return a mask of the passages of a document that are rare, as of now; shape (n,)."""
         places = self._places[at]
         counted = self._counted.get(int(self._simhashes[at]))
         own = self._has_row[at]
@@ -298,19 +301,19 @@ class CopiedBatch:
 
 
 class PassagePair(NamedTuple):
-    """The passages of two documents that an index may not hold, and those that count for rule ``copied``."""
+    """The numbers of passages of two documents, which an index need not hold, and the verdict of rule ``copied``."""
 
-    a: int  # Passages of each, and of both.
-    b: int
-    shared: int
-    rare_a: int  # Rare ones among these.
-    rare_b: int
+    a: int  # Passages of the first document.
+    b: int  # Passages of the second document.
+    shared: int  # Passages that both have.
+    rare_a: int  # Rare passages of the first document.
+    rare_b: int  # Rare passages of the second document.
     counted: Hashes  # The rare passages that both have.
-    is_copied: bool | None  # The verdict; None: rule ``verified`` is to judge them.
+    is_copied: bool | None  # The verdict; None: rule ``verified`` decides.
 
 
 def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries, are_found: AreFound) -> PassagePair:
-    """Judge two single documents, as the index keeps them, as if both were in it, by one call of ``store.scan``."""
+    """Compare the passages of two single documents as if the index held both, by one call of ``store.scan``."""
     own, other = (unpack_simhashes(side.packed_passages[0]) for side in (a, b))
     every = np.union1d(own, other)
     prefixes = passage_prefixes(every)
@@ -332,7 +335,7 @@ def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries, are_
 
 
 def _shared(a: Hashes, b: Hashes) -> int:
-    """Count the passages that two texts have in common."""
+    """Return how many passages two texts have in common."""
     return len(np.intersect1d(a, b, assume_unique=True))
 
 

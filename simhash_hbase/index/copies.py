@@ -35,17 +35,17 @@ class Copy:
     added: str
     """The time of the decision, RFC 3339 in UTC."""
     seen: str
-    """The time of the last offer; without a ttl, that of the decision."""
+    """The time at which the copy was last offered; without a ttl, that of the decision."""
     distance: int | None
-    """Bits between its fingerprint and that of the original."""
+    """Bits between the fingerprints of the copy and the original."""
     similarity: float | None
-    """Estimated Jaccard similarity to the original; None without sketches."""
+    """Estimated Jaccard similarity of the copy to the original; None without sketches."""
     containment: float | None
-    """Estimated share of its shingles that the original has; None without sketches."""
+    """Estimated share of the copy's shingles that the original has; None without sketches."""
     metadata: Metadata | None
-    """Metadata that came with the copy, such as its source."""
+    """The metadata that the caller gave with the copy, such as its source."""
     of_removed: bool
-    """The original has another text since."""
+    """Whether the original has got another text since the decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +55,23 @@ class Copies:
     id: str
     """The id that was asked for."""
     of: str
-    """The original: the id itself, or of a copy the one that it duplicates."""
+    """The id of the original: the id that was asked for, or, if that is a copy, the id that it duplicates."""
     of_removed: bool
-    """The original of the id was removed or has another text since."""
+    """Whether the id is a copy whose original was removed or has got another text since."""
     count: int
-    """Copies below; there are more if `truncated`."""
+    """The number of copies that are listed; there are more if `truncated`."""
     first: str | None
-    """The time at which the first of them was decided; None without copies."""
+    """The time at which the first listed copy was decided; None without copies."""
     last: str | None
-    """The time at which one of them was last offered; None without copies."""
+    """The time at which a listed copy was last offered; None without copies."""
     truncated: bool
-    """The original has more copies than the index's ``max_members``; which ones are missing is arbitrary."""
+    """Whether the original has more copies than the index's ``max_members``; which ones are missing is arbitrary."""
     copies: Sequence[Copy]
     """The copies, in the order in which they were decided."""
 
 
 def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copies | None:
-    """List the copies of an original by its id or that of a copy; None when the index does not hold the id.
+    """Return the copies of an original, for its id or the id of a copy; None when the index does not hold the id.
 
     Documents that were last seen before `oldest`, in ms since 1970, do not count.
     """
@@ -116,7 +116,7 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
 
 
 def delete_copies(store: Store, originals: Sequence[bytes]) -> None:
-    """Delete the entries of all copies of originals, some cells at a time; `originals`: digests of their ids."""
+    """Delete the lists of copies of originals, some cells at a time; `originals`: digests of their ids."""
     if not originals:
         return
     rows = [copies_row(digest) for digest in originals]
@@ -130,13 +130,13 @@ def delete_copies(store: Store, originals: Sequence[bytes]) -> None:
 
 
 def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[Cell]:
-    """Select the cells of copies that do not name the original any more.
+    """Return the entries of lists of copies whose document does not name that original any more.
 
     An original that has expired, or is a duplicate itself, may be one again: its copies wait for that.
     """
     stale = []
     for cell, copy in zip(cells, _read_documents(store, [cell.qualifier for cell in cells]), strict=True):
-        # A copy whose cell does not decode may name it.
+        # A copy whose document cell does not decode may name the original.
         with suppress(CorruptIndex):
             state = copy and decode_document(copy.value).shown(oldest)
             if state is None or state.copy_key != (cell.row, cell.qualifier):
@@ -145,7 +145,7 @@ def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[C
 
 
 def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
-    """Return the duplicates that the list of their original's copies lacks, where the original may be found."""
+    """Return the duplicates that are not in their original's list of copies, if queries may find the original."""
     keyed = [(key, state) for state in states if (key := state.copy_key)]
     cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
     lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
@@ -162,7 +162,7 @@ def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[Docume
 
 
 def count_without_original(store: Store, states: Sequence[DocumentState]) -> int:
-    """Count the duplicates whose original is missing or is no longer found by queries."""
+    """Return how many of the documents are duplicates whose original is missing or no longer found by queries."""
     originals = _read_documents(store, [id_digest(state.of) for state in states if state.is_duplicate and state.of])
     count = 0
     for original in originals:
@@ -173,7 +173,7 @@ def count_without_original(store: Store, states: Sequence[DocumentState]) -> int
 
 
 def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
-    """Read the document cells of ids with these digests, each once."""
+    """Return the document cell of each id digest, in order; None where there is none."""
     distinct = sorted(set(digests))
     found = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in distinct])
     held = dict(zip(distinct, found, strict=True))

@@ -1,4 +1,4 @@
-"""Decisions about many documents: most are originals of which nothing else is to be said, and are columns."""
+"""Decisions about many documents, as columns: most documents are originals, and nothing else is said of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import SupportsIndex, overload
@@ -11,14 +11,14 @@ from simhash_hbase.rows.collections import MARK, own_id
 
 
 class Decisions(Sequence[Decision]):
-    """The decisions about a batch, in the order of its documents; one becomes a `Decision` when it is looked at.
+    """The decisions about a batch, in the order of its documents; a `Decision` is made when an item is read.
 
     Parameters
     ----------
     ids, shorts : sequence
-        Of each document, as in its `Decision`.
+        The id of each document, and whether its text is short, as in its `Decision`.
     others : mapping
-        By their positions, the decisions that say more than that a document is an original.
+        The decisions that say more than that a document is an original, by the document's position.
     """
 
     def __init__(self, ids: Sequence[str], shorts: Sequence[bool], others: Mapping[int, Decision]) -> None:
@@ -28,18 +28,18 @@ class Decisions(Sequence[Decision]):
 
     @classmethod
     def of(cls, decisions: Iterable[Decision]) -> "Decisions":
-        """Return decisions as columns."""
+        """Return a list of decisions as columns."""
         some = list(decisions)
         return cls([each.id for each in some], [each.short for each in some], dict(enumerate(some)))
 
     @property
     def originals(self) -> list[int]:
-        """The positions of the originals."""
+        """The positions of the originals in the batch."""
         duplicates = {at for at, decision in self.others.items() if not decision.is_original}
         return [at for at in range(len(self)) if at not in duplicates] if duplicates else list(range(len(self)))
 
     def given(self) -> "Decisions":
-        """Return the same with the ids as callers gave them, without the collection."""
+        """Return the decisions with their ids as callers gave them, without the collection that stored ids contain."""
         if MARK not in {name[:1] for name in self.ids}:
             return self
         return Decisions(
@@ -47,7 +47,7 @@ class Decisions(Sequence[Decision]):
         )
 
     def lines(self) -> list[bytes]:
-        """Write each as a line of JSON."""
+        """Return each decision as a line of JSON."""
         around = map(_LINES.__getitem__, self.shorts)
         ids = map(msgspec.json.encode, self.ids)
         lines = [start + name + end for name, (start, end) in zip(ids, around, strict=True)]
@@ -71,14 +71,14 @@ class Decisions(Sequence[Decision]):
         return self.others.get(number) or Decision(self.ids[number], True, short=self.shorts[number])
 
     def __eq__(self, other: object) -> bool:
-        """Compare the decisions, as lists of them are compared."""
+        """Return whether another sequence has equal decisions in the same order."""
         return isinstance(other, Sequence) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]  # As of lists.
+    __hash__ = None  # type: ignore[assignment]  # As for lists.
 
 
 def _around_id(*, short: bool) -> tuple[bytes, bytes]:
-    """Return the line of an original before its id and after it."""
+    """Return the JSON line of an original in two parts: before its id, and after it."""
     start, _, end = plain_line(DECISION.write(Decision("", True, short=short))).partition(b'""')
     return start, end
 

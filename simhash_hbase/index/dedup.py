@@ -1,4 +1,4 @@
-"""De-duplicating a corpus: greedy, in input order, against the index and itself.
+"""De-duplication of a corpus: greedy, in input order, against the index and the corpus itself.
 
 Each document is compared with the originals within reach, in the index or kept before it. Which documents are kept does
 not depend on how the input is cut into batches; which original a duplicate names may, where more than a hundred
@@ -38,13 +38,13 @@ ORIGINAL = Outcome("original")
 
 
 class Plan(NamedTuple):
-    """The decisions about a batch, and the writes that they ask for."""
+    """The decisions about a batch, and the documents and cells to write for them."""
 
     decisions: Decisions
     entries: Entries  # The documents that have no recorded decision.
     outcomes: list[Outcome]  # An outcome for each of `entries`.
     states: list[StoredState | None]  # The cells of `entries` in the store that is written to.
-    seen: list[str]  # Ids that were offered again or named as originals that stand.
+    seen: list[str]  # Ids to note as seen: of documents offered again, and of originals that duplicates name.
     expired: list[str]  # Originals within reach that were not seen for too long.
 
 
@@ -54,7 +54,7 @@ class Deduplicator:
     Parameters
     ----------
     store : Store
-        Holds the index; documents in it always win.
+        Holds the index; its originals win over all documents of the corpus.
     profile : Profile
         The index's profile: its rule decides.
     scratch : Store, optional
@@ -62,11 +62,11 @@ class Deduplicator:
     judge : TextJudge, optional
         Looks at the texts of pairs that the sketches bring together; it is used for one corpus.
     server_clock : ServerClock, optional
-        That of `store`, where the caller has one.
+        The clock of the server of `store`, if the caller has one.
 
     Notes
     -----
-    Other writers of the same documents meanwhile are not arbitrated.
+    Documents that other writers add meanwhile may be missed: a claim takes care of those.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class Deduplicator:
 
     @property
     def target(self) -> Store:
-        """The place that is written to."""
+        """The store to which decisions are written: the scratch store, if there is one."""
         return self._places[-1]
 
     def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> Decisions:
-        """Decide a batch and write it; return one decision a document, of an id with a known text the recorded one.
+        """Decide a batch and write the decisions; return one a document, the recorded one for a known id and text.
 
         Parameters
         ----------
@@ -99,12 +99,12 @@ class Deduplicator:
         now : int
             Milliseconds since 1970, higher than in the batch before.
         texts : sequence of str
-            One a document, where texts are judged.
+            The text of each document, where texts are judged.
 
         Raises
         ------
         InvalidArgument
-            When an id is there twice.
+            When an id is in the batch twice.
         """
         target, server_clock = self.target, self._server_clock
         now, below = server_clock.writing_time(now), server_clock.decision_time()
@@ -121,7 +121,7 @@ class Deduplicator:
         return plan.decisions
 
     def _decide_at_once(self, entries: Entries, now: int) -> Decisions:
-        """Decide and write a batch inside one transaction: what was read for the decisions stands when they are."""
+        """Decide a batch and write it in one transaction, so that nothing that it rests on changes in between."""
         target, profile = self.target, self._profile
         for attempt in attempts(target):
             with attempt:
@@ -135,7 +135,7 @@ class Deduplicator:
         raise kept_growing(target, entries)
 
     def plan(self, entries: Entries, *, now: int) -> Plan:
-        """Decide a batch without writing it; parameters and errors as for `decide`."""
+        """Return the decisions about a batch and what they ask to write; parameters and errors as for `decide`."""
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
         target = self.target
@@ -153,7 +153,7 @@ class Deduplicator:
         )
 
         def accept_unless_decided_again(at: int, hit: Hit) -> Further:
-            # A dry run's own word replaces the index's.
+            # Where a dry run has decided a document anew, its decision replaces that of the index.
             return batch.accept(at, hit) if read_states(target, [hit.state.id]) == [None] else "more"
 
         for store in self._places:
@@ -187,7 +187,7 @@ class Deduplicator:
     def _read(
         self, ids: Sequence[str], digests: Sequence[bytes] | None = None
     ) -> tuple[list[StoredState | None], list[DocumentState | None]]:
-        """Read the cells of the place that is written to, and the decisions in force: a dry run's own come first."""
+        """Return the stored cells of ids in the target, and the decisions in force: those of a dry run come first."""
         own, *others = (read_states(store, ids, digests) for store in reversed(self._places))
         cells = own if not others else [next(filter(None, each), None) for each in zip(own, *others, strict=True)]
         return own, [stored and stored[0].in_force() for stored in cells]
@@ -195,7 +195,7 @@ class Deduplicator:
     def _without_original(
         self, entries: Entries, recorded: Mapping[int, DocumentState], outcomes: Mapping[int, Outcome], oldest: int
     ) -> set[int]:
-        """Find the recorded duplicates whose original does not stand any more when their turn comes."""
+        """Return the positions of recorded duplicates whose original is gone or changed when their turn comes."""
         duplicates = [(at, state, state.of) for at, state in recorded.items() if state.of is not None]
         if not duplicates:
             return set()
@@ -213,7 +213,7 @@ class Deduplicator:
 
 
 class Rank(NamedTuple):
-    """The rank of an original among those of a duplicate; the least is taken."""
+    """The rank of an original among those that a duplicate may name; it names the original of least rank."""
 
     distance: int
     dissimilarity: float
@@ -235,7 +235,7 @@ by_rank = attrgetter("rank")
 
 
 def nearer(one: OriginalOption | None, other: OriginalOption | None) -> OriginalOption | None:
-    """Return the better of two originals, of which either may be missing."""
+    """Return the better-ranked of two originals; either may be None."""
     return min(one, other, key=by_rank) if one and other else one or other
 
 
@@ -253,23 +253,23 @@ class UndecidedBatch:
         orders: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self._orders = orders or [(now, at) for at in range(len(entries))]
-        """The order by which each document is ranked as an original: of equally near ones the earliest is named."""
+        """The order of each document, time and position: of equally near originals a duplicate names the earliest."""
         self._rule = profile.rule
         self._copied = CopiedBatch(profile.rule, entries) if profile.match == "copied" else None
-        # Originals that share rare passages of the store: how rare these are is known at a document's turn.
+        # For each document the stored originals that share passages with it: how rare these are is known at its turn.
         self._open: list[dict[Text, tuple[OriginalOption, Hashes]]] = [{} for _ in entries.ids if self._copied]
         self.queries = Queries.of(profile, entries, replace(profile.rule, share=0.0) if self._copied else None)
         self.outcomes: list[Outcome] = []
         self.mates: list[int | None] = []
-        """For a duplicate of a document that was kept before in this batch: its position."""
+        """For each document the position of its original, if that was kept before in this batch; else None."""
         self._replaced: defaultdict[int, set[int]] = defaultdict(set)
-        """For a document: others of the batch whose old text is within its reach. It counts until their turn."""
+        """By position, the documents of the batch whose old text is within reach; it counts until their turn."""
         self._oldest = profile.oldest(now)
         self.expired: set[str] = set()
-        """Originals within reach that were not seen for too long."""
+        """The ids of originals within reach that have expired: they were not seen for too long."""
         self._judge = judge
         self._crowded = find_crowded_documents(entries.simhashes, self.queries.prefixes, self.queries.reach)
-        # Numbers of the collections; None if all are of one.
+        # For each document the number of its collection; None if all documents are in the same one.
         names = list(map(collection_of, entries.ids))
         self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
         # Positions of documents that were kept, and that others of the batch are near to.
@@ -278,15 +278,15 @@ class UndecidedBatch:
         self._end = len(entries)
         self._stored: dict[int, OriginalOption] = {}
         self.near: dict[int, NearCopy] = {}
-        """For documents that are kept all the same: the first near copy that does not hold enough of them."""
-        # Ids whose own earlier text stands in the index until their turn comes.
+        """By position of a kept document: the first original that is near, but does not hold enough of the document."""
+        # By id, the positions of documents that have an earlier text in the index, which stands until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
     def accept(self, at: int, hit: Hit) -> Further:
-        """Remember an original of a store.
+        """Note a stored original that the document at `at` may duplicate; return whether its search goes on.
 
-        Returns ``done`` if it stays an original whatever the batch becomes, ``other texts`` if all that is open is how
-        common its passages are by then, else ``more``: the search goes on.
+        ``done``: the hit stays an original whatever is decided in the batch. ``other texts``: only how common its
+        passages are by then is open. ``more``: the search goes on.
         """
         state = hit.state
         if state.id == self.queries.entries.ids[at]:
@@ -314,14 +314,14 @@ class UndecidedBatch:
         return "done" if passages is None else "other texts"
 
     def _passages_that_decide(self, at: int, hit: Hit) -> Hashes | None:
-        """Return the passages of an original that decide, at the document's turn; None where they do not."""
+        """Return an original's passages if rule ``copied`` has to judge them at the document's turn; else None."""
         if self._copied is None or (hit.text.digest and hit.text == self.queries.entries.text(at)):
             return None
         passages = unpack_simhashes(passages_of(hit.member))
         return passages if self._copied.decides(at, passages) else None
 
     def decide(self, stores: Sequence[Store]) -> None:
-        """Go through the batch in order; `stores`: those that were searched."""
+        """Decide each document of the batch, in order: fill `outcomes` and `mates`; `stores`: the searched ones."""
         if self._copied is not None:
             others = (passages for some in self._open for _, passages in some.values())
             self._copied.count(stores, others, partial(are_found, self.queries.profile))
@@ -348,18 +348,18 @@ class UndecidedBatch:
                 self._copied.keep(at)
 
     def _doubtful(self) -> Sequence[int]:
-        """List the positions of the documents that may be duplicates, and of those of which something is kept."""
+        """Return the positions of documents that may be duplicates, or of all, if texts or passages are remembered."""
         if self._judge is not None or self._copied is not None:
             return range(self._end)
         return sorted({*self._stored, *np.flatnonzero(self._crowded).tolist()})
 
     def later_near(self, at: int) -> list[int]:
-        """List the positions of the later documents of this batch that are near-duplicates of the one at `at`."""
+        """Return the positions of later documents of this batch that are near-duplicates of the one at `at`."""
         later, _, _ = self._accepted_mates(at, np.arange(at + 1, self._end))
         return [int(turn) for turn in later]
 
     def earlier_mates(self) -> list[set[int]]:
-        """List for each document those before it in the batch that have to be decided first."""
+        """Return for each document the positions of those before it in the batch that have to be decided first."""
         held = [set() if mate is None else {mate} for mate in self.mates]
         for at, turns in self._replaced.items():
             held[at].update(turn for turn in turns if turn < at)
@@ -377,7 +377,7 @@ class UndecidedBatch:
         return held
 
     def _best_kept(self, at: int) -> OriginalOption | None:
-        """Find the best of the documents of this batch that were kept before."""
+        """Return the best original for a document among those kept before in this batch; None if none is near."""
         near = self._kept[: self._kept_count if self._crowded[at] else 0]
         mates = None if self._copied is None else self._copied.mates(at)
         if mates is not None:
@@ -395,7 +395,7 @@ class UndecidedBatch:
         return next(filter(None, (self._judged(at, option) for option in sorted(options, key=by_rank))), None)
 
     def _judged(self, at: int, option: OriginalOption) -> OriginalOption | None:
-        """Let texts decide, where they are judged; None when a document is no duplicate by them."""
+        """Return an original, with its likeness by the texts if these are judged; None if the texts are too unlike."""
         if self._judge is None:
             return option
         likeness = option.rank.distance, option.similarity, option.containment
@@ -412,9 +412,9 @@ class UndecidedBatch:
     def _accepted_mates(
         self, at: int, others: NDArray[np.intp], mates: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
-        """Judge a document beside others of this batch; return those accepted, with distances and similarities.
+        """Return the others of this batch that the rule joins with the one at `at`, with distances and similarities.
 
-        `mates`: under rule ``copied`` those of them that share enough rare passages with it, where that is known.
+        `mates`: under rule ``copied`` the positions of documents that share enough rare passages with it, where known.
         """
         _, entries, _, reach, prefixes, sketches, agreement = self.queries
         if agreement is not None:
@@ -438,5 +438,5 @@ class UndecidedBatch:
 
 
 def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
-    """Rank an original: the nearest comes first, then the most similar, then the earliest."""
+    """Return the rank of an original: the nearest comes first, then the most similar, then the earliest."""
     return Rank(distance, 1.0 if similarity is None else -similarity, order, name)

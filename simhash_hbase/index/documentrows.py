@@ -44,7 +44,7 @@ FEW = 1
 
 
 def read_states(store: Store, ids: Sequence[str], digests: Sequence[bytes] | None = None) -> list[StoredState | None]:
-    """Read the document cells of ids; None where there is no cell. `digests`: of the ids, if the caller has them."""
+    """Return the document cell of each id, decoded and as bytes; None where there is none. `digests`: of the ids."""
     digests = digests or [id_digest(name) for name in ids]
     cells = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in digests])
     states: list[StoredState | None] = []
@@ -64,7 +64,11 @@ def entry_rows(
     with_blocks: NDArray[np.bool_] | None = None,
     with_bands: NDArray[np.bool_] | None = None,
 ) -> BlockRows:
-    """List the rows of documents: block rows of those marked in one, other rows of those in the other; else of all."""
+    """Return the rows of documents: block rows, and sketch and passage rows.
+
+    Only documents that `with_blocks` marks get block rows, and only those that `with_bands` marks the others; without a
+    mask all do.
+    """
     segments = entries.segments_for(profile.bands)
     passages = entries.passages_for(kept=profile.passages is not None)
     simhashes = entries.simhashes
@@ -81,7 +85,7 @@ def entry_rows(
 
 
 def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], fields: RowFields) -> BlockRows:
-    """List all rows of stored documents, from their fingerprints and the fields of their members."""
+    """Return all rows of stored documents, made from their fingerprints and the fields of their members."""
     kinds = [block_rows(profile.blocks, simhashes)]
     if profile.bands:
         held = Sketches.unpacked(fields.sketches, profile.bands)
@@ -94,7 +98,7 @@ def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], fields: RowFiel
 def member_values(
     entries: Entries, added: Iterable[int], *, checksum: bool, with_sketch: NDArray[np.bool_] | None = None
 ) -> list[bytes]:
-    """Encode the member cell of each document; `added` says when each was added, ms since 1970."""
+    """Return the encoded member cell of each document; `added`: when each was added, ms since 1970."""
     sketches, passages = Sketches.of_entries(entries), entries.packed_passages
     if with_sketch is not None:
         sketches = sketches._replace(shingles=sketches.shingles * with_sketch)
@@ -113,7 +117,7 @@ def member_values(
 
 
 def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
-    """Make the cell that goes with the new document cell of each of the same documents."""
+    """Return the cell to write with each new document cell: a member, or an entry among its original's copies."""
     is_found = np.array([not change.new.is_duplicate for change in changes], np.bool_)
     values = member_values(
         entries,
@@ -125,13 +129,13 @@ def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:
-    """Make entries of documents of which only document cells are left."""
+    """Return entries made of document cells alone: ids and fingerprints, without sketches."""
     simhashes = np.array([state.simhash for state in states], dtype=np.uint64)
     return Entries.of_fingerprints([state.id for state in states], simhashes)
 
 
 def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands: int) -> Entries:
-    """Make entries of the documents that members with these fingerprints stand for."""
+    """Return the entries of the documents that members with these fingerprints stand for."""
     sketches = Sketches.unpacked([member.sketch for member in members], bands)
     return Entries(
         ids=[member.id for member in members],
@@ -148,7 +152,7 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
 
 
 class NewCells(NamedTuple):
-    """The new document cells of a batch, a column for each field; for those that replace one there is a `Change`, too.
+    """The new document cells of a batch, a column for each field; a cell that replaces another has a `Change`, too.
 
     Nearly all documents of a corpus have no cell yet, and an object for each would take longer than to decide them.
     """
@@ -156,15 +160,15 @@ class NewCells(NamedTuple):
     entries: Entries  # The documents.
     places: Sequence[int]  # Their positions in the batch.
     columns: Sequence[list[Any]]  # In the order of the fields of `DocumentState`.
-    changes: dict[int, Change]  # By their numbers among the cells.
+    changes: dict[int, Change]  # The changes of cells that replace another, by their numbers among the cells.
 
     @property
     def are_found(self) -> NDArray[np.bool_]:
-        """Whether each document is one that queries find, not a duplicate."""
+        """A mask of the documents that queries find: those that are not duplicates."""
         return np.array([state != "duplicate" for state in self.columns[_STATE]], np.bool_)
 
     def kept(self, *, checksum: bool) -> list[Cell]:
-        """Make the cell that goes with each: its member, or its entry among its original's copies."""
+        """Return the cell to write with each document cell: a member, or an entry among its original's copies."""
         entries, found, digests = self.entries, self.are_found, self.entries.id_digests
         values = member_values(
             entries, (added for added, _ in self.columns[_ORDER]), checksum=checksum, with_sketch=found
@@ -183,7 +187,7 @@ _STATE, _SEEN, _STAMP, _ORDER, _OF, _DIGEST = map(
 
 
 class WriteBatch(NamedTuple):
-    """Documents on their way into the store of an index."""
+    """A batch of documents to write into the store of an index."""
 
     store: Store
     profile: Profile  # The profile of the index.
@@ -192,7 +196,7 @@ class WriteBatch(NamedTuple):
     def plan(
         self, outcomes: Sequence[Outcome], places: Sequence[int], states: Sequence[StoredState | None], *, now: int
     ) -> NewCells:
-        """Make the new document cells of the documents at these places; `states`: the cells that were read."""
+        """Return the new document cells of the documents at these positions; `states`: their cells, as read."""
         if not places:
             return NewCells(self.entries.take([]), [], [], {})
         entries = self._at(places)
@@ -212,7 +216,7 @@ class WriteBatch(NamedTuple):
     def _columns(
         self, entries: Entries, outcomes: Sequence[Outcome], places: Sequence[int], now: int
     ) -> list[list[Any]]:
-        """Return the fields of the document cells of documents that have none."""
+        """Return the fields of new document cells, a column a field, as for documents that have no cell yet."""
         count = len(places)
         state, of, distance, similarity, containment, of_text = map(list, zip(*outcomes, strict=True))
         texts = [digest[:TEXT_BYTES] for digest in entries.digests]
@@ -232,7 +236,7 @@ class WriteBatch(NamedTuple):
         ]
 
     def _over(self, stored: StoredState, new: DocumentState, now: int) -> DocumentState:
-        """Return a new document cell as it replaces one that stands."""
+        """Return a new document cell as it replaces a stored one: with a later stamp, and the order of a known text."""
         old, _ = stored
         new = msgspec.structs.replace(new, stamp=stamp_above(now, old.stamp))
         known = old.found(self.profile.oldest(now))
@@ -244,10 +248,10 @@ class WriteBatch(NamedTuple):
         return msgspec.structs.replace(new, state=state, order=known.order, batch=known.batch)
 
     def apply(self, cells: NewCells, *, below: int | None = None) -> list[int]:
-        """Write cells in the order that keeps documents findable; return places that other writers got ahead of.
+        """Write cells in the order that keeps documents findable; return positions that other writers wrote first.
 
-        Without transactions the cells of documents that have none are put at the timestamp `below`,
-        `ServerClock.decision_time`; without it, and where they are few, they are compared and set.
+        Without transactions the cells of documents that have none are put at the timestamp `below`, the result of
+        `ServerClock.decision_time`. Without that timestamp, and where they are few, they are compared and set.
         """
         if not cells.places:
             return []
@@ -260,7 +264,7 @@ class WriteBatch(NamedTuple):
         return [cells.places[number] for number in sorted(lost)]
 
     def put_rows_and_members(self, changes: Sequence[Change]) -> None:
-        """Write members and entries among copies, then missing rows: with these the documents are findable."""
+        """Write members and entries among copies, then missing rows: from then on queries find the documents."""
         if changes:
             entries = self._at([change.at for change in changes])
             found = np.array([not change.new.is_duplicate for change in changes], np.bool_)
@@ -285,13 +289,13 @@ class WriteBatch(NamedTuple):
             self.store.put_rows(rows, timestamp=max(compress(seen, found.tolist())))
 
     def _commit(self, cells: NewCells, below: int | None) -> set[int]:
-        """Write document cells so that no late request does harm; return numbers of those that others got ahead of."""
+        """Write document cells so that no late request does harm; return numbers of cells that others wrote first."""
         values = documentcells.encode_columns(cells.columns, checksum=self.profile.checksums)
         keys = list(map(document_key, cells.entries.id_digests))
         new, compared = [number for number in range(len(keys)) if number not in cells.changes], list(cells.changes)
         lost: set[int] = set()
         if isinstance(self.store, Transactional):
-            # Inside the transaction the cells that were read as empty are empty yet.
+            # Inside the transaction the cells that were read as empty are still empty.
             if new:
                 self.store.put(FAMILY_DOCUMENTS, [Cell(*keys[number], values[number]) for number in new])
         elif below is None or len(new) <= FEW:
@@ -311,7 +315,7 @@ class WriteBatch(NamedTuple):
 
 
 def commit(store: Store, changes: Sequence[Change]) -> list[Change]:
-    """Replace document cells by compare-and-set; return changes that other writers got ahead of."""
+    """Replace document cells by compare-and-set; return the changes refused because others changed the cell first."""
     if not changes:
         return []
     swapped = store.compare_and_set([Swap(*change.key, change.old_value, change.value) for change in changes])
@@ -319,7 +323,7 @@ def commit(store: Store, changes: Sequence[Change]) -> list[Change]:
 
 
 def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
-    """Write cells into empty ones and read them back; return whether each stands."""
+    """Put cells where there are none, and read them back; return whether each cell has the value that was put."""
     if not cells:
         return []
     store.put(FAMILY_DOCUMENTS, cells)
@@ -328,7 +332,7 @@ def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
 
 
 def drop_members(store: Store, changes: Sequence[Change]) -> None:
-    """Delete members and entries among copies that no document cell names any more, up to the stamps of their ids."""
+    """Delete the members and entries among copies that changes made outdated, up to the stamps of the old cells."""
     cells = [
         Cell(*key, b"", change.old.stamp) for change in changes if change.old is not None for key in change.outdated
     ]
@@ -339,10 +343,10 @@ def drop_members(store: Store, changes: Sequence[Change]) -> None:
 def refresh_documents(
     store: Store, profile: Profile, ids: Sequence[str], *, server_clock: ServerClock, now: int
 ) -> None:
-    """Write down that documents were seen, where the index lets documents expire.
+    """Note in their cells that documents were seen now; does nothing in an index without a time to live.
 
-    Only documents last seen longer ago than a tenth of the time to live are written, all their cells. A refresh that
-    another writer gets ahead of is left out: that writer has seen the document too.
+    Only documents last seen longer ago than a tenth of the time to live are written, all their cells. A document that
+    another writer changes first is left out: that writer has seen the document, too.
     """
     if profile.ttl_ms is None:
         return
@@ -354,13 +358,13 @@ def refresh_documents(
 def refresh_within(
     store: Store, profile: Profile, ids: Sequence[str], *, now: int
 ) -> tuple[Sequence[Change], Sequence[Change]]:
-    """Refresh as `refresh_documents` does, within the caller's transaction; return the changes.
+    """Do as `refresh_documents` within the caller's transaction; return the changes made, and those refused.
 
-    The second sequence has changes that were not written, because other writers got ahead of them.
+    Refused are changes of cells that other writers changed first.
     """
     if profile.ttl_ms is None:
         return (), ()
-    # Documents that were seen long ago, but have not expired: these stay away.
+    # Documents that were seen long ago, but have not expired: expired ones are not brought back.
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = []
     for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):

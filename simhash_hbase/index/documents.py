@@ -27,7 +27,7 @@ class StoredDocuments:
     """Returns the time since which a document must have been seen to count, ms since 1970."""
 
     def get(self, ids: Iterable[str]) -> list[tuple[DocumentState, Member | None] | None]:
-        """Read the cells and the members of ids, in their order; None for an id that is not there."""
+        """Return the decision in force and the member of each id, in order; None for an id that is not there."""
         oldest = self.oldest()
         states = [
             held and held[0].shown(oldest)
@@ -37,11 +37,11 @@ class StoredDocuments:
         return [None if state is None else (state, next(members)) for state in states]
 
     def records(self, ids: Iterable[str]) -> list[Stored | None]:
-        """Read the records of ids, in their order; None for an id that is not there."""
+        """Return the record of each id, in order; None for an id that is not there."""
         return [None if held is None else stored_document(self.collection, *held) for held in self.get(ids)]
 
     def entries(self, document_id: str) -> Entries | None:
-        """Read a document back as analysis made it, None if it is not there; of a duplicate not its sketch."""
+        """Return a stored document as analysis made it, a duplicate without its sketch; None if it is not there."""
         [held] = self.get([document_id])
         if held is None:
             return None
@@ -52,7 +52,10 @@ class StoredDocuments:
         return self.collection.given(member_entries([member], [state.simhash], bands=self.profile.bands))
 
     def members(self, states: Sequence[DocumentState], on_damage: DamageCallback | None = None) -> list[Member | None]:
-        """Read the members of documents; of a duplicate, its cell among the copies of its original."""
+        """Return the member of each document, of a duplicate its entry among copies; None if missing.
+
+        A damaged member is None, too, if `on_damage` takes it; else it raises `CorruptIndex`.
+        """
         cells = self.store.get(FAMILY_DOCUMENTS, [state.kept_key(id_digest(state.id)) for state in states])
         members: list[Member | None] = []
         for cell in cells:
@@ -68,7 +71,7 @@ class StoredDocuments:
         return members
 
     def shown(self, page: DocumentPage) -> list[DocumentState]:
-        """Return the documents of a page that are in the collection and have not expired."""
+        """Return the decisions in force of a page's documents that are in the collection and have not expired."""
         oldest = self.oldest()
         own = filter(lambda state: self.collection.holds(state.id), page.states)
         return [shown for state in own if (shown := state.shown(oldest))]
@@ -76,14 +79,14 @@ class StoredDocuments:
     def export(
         self, batch: str | None, watch: ProgressCallback | None, on_damage: DamageCallback | None
     ) -> Iterator[Stored]:
-        """Read the records of all documents, or of a batch, a page at a time; see `LocalIndex.export`."""
+        """Yield the records of all documents, or of a batch, read a page at a time; see `LocalIndex.export`."""
         for page in scan_documents(self.store, watch, on_damage):
             live = [state for state in self.shown(page) if batch is None or state.batch == batch]
             for state, member in zip(live, self.members(live, on_damage), strict=True):
                 yield stored_document(self.collection, state, member)
 
     def count_items(self, watch: ProgressCallback | None) -> ItemCounts:
-        """Count the documents that have passages to be found in texts, and the others; see `LocalIndex.count_items`."""
+        """Return how many documents have passages to be found in texts, and how many not; see `Index.count_items`."""
         counts = ItemCounts(0, 0)
         for page in scan_documents(self.store, watch):
             live = self.shown(page)

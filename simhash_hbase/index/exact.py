@@ -27,7 +27,7 @@ _NO_CHARACTER = 0x110000
 
 
 class Shingles:
-    """The distinct runs of five characters of a normal form, as sorted numbers; a shorter text is one.
+    """The distinct runs of five characters of a normal form, as sorted numbers; a shorter text is one shingle.
 
     Two shingles never share a number, so all counts are exact: each character is a digit in a system of as many digits
     as the text has different characters, and one more for characters of other texts. Five digits fit into 64 bits up to
@@ -58,7 +58,7 @@ class Shingles:
         return len(np.intersect1d(self._numbers, others, assume_unique=True))
 
     def _numbered(self, characters: NDArray[np.uint32]) -> NDArray[Any]:
-        """Return the number of each shingle of some characters, in their order."""
+        """Return the number that stands for each shingle of some characters, in their order."""
         if self._base**SHINGLE > _NUMBERS:
             return np.ascontiguousarray(sliding_window_view(characters, SHINGLE)).view(f"U{SHINGLE}").ravel()
         digits = self._digits[characters]
@@ -78,13 +78,13 @@ def _distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _characters(normal: str) -> NDArray[np.uint32]:
-    """Return code points; a short text is filled up by one that no text has."""
+    """Return a text's code points; a text shorter than a shingle is filled up by a code point that no text has."""
     points = np.frombuffer(normal.encode("utf-32-le", "surrogatepass"), "<u4")
     return np.append(points, np.full(max(0, SHINGLE - len(points)), _NO_CHARACTER, np.uint32))
 
 
 class TextVerdict(NamedTuple):
-    """The similarity and containment of a document's text in an original's, and the judgement."""
+    """The likeness of a document's text to that of an original, and the judgement."""
 
     is_similar: bool  # Whether the texts are similar enough for a near copy.
     is_contained: bool  # Whether the original holds enough of the document.
@@ -93,7 +93,7 @@ class TextVerdict(NamedTuple):
 
 
 class TextJudge:
-    """Compares texts of one corpus.
+    """Judges by their texts whether documents of one corpus are near copies of originals.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class TextJudge:
             checked_share("contained", contained)
         check_judged(profile)
         self.candidates = profile.replace(similarity=max(0.0, profile.similarity - MARGIN))
-        """The profile by which candidates are searched."""
+        """The profile by which candidates are searched: the index's, with a similarity lower by `MARGIN`."""
         self._own = profile.rule
         self._contained = contained
         self._file = RecordFile()
@@ -139,7 +139,7 @@ class TextJudge:
         Raises
         ------
         InvalidArgument
-            When there is not one for each document.
+            When there is not one text for each document.
         """
         if len(texts) != len(entries):
             raise InvalidArgument("texts are judged: give one for each document, to dedup_entries")
@@ -156,7 +156,7 @@ class TextJudge:
     def judge(
         self, text: Text, original: Text, distance: int, similarity: float | None, containment: float | None
     ) -> TextVerdict:
-        """Judge a document of this batch and an original; by the estimates where the text of that is not known."""
+        """Return the verdict on a document of this batch and an original; by estimates if the original has no text."""
         least = self._own.similarity
         place = self._places.get(original)
         if place is None:
@@ -177,7 +177,7 @@ class TextJudge:
 
 
 def check_judged(profile: Profile) -> None:
-    """Raise `InvalidArgument` for an index whose rule does not go by similarity."""
+    """Raise `InvalidArgument` for an index in which texts cannot be judged: its rule does not go by similarity."""
     if profile.match != "verified":
         raise InvalidArgument(
             f"texts are judged by similarity, as rule verified does, and this index has rule {profile.match}"
@@ -185,5 +185,5 @@ def check_judged(profile: Profile) -> None:
 
 
 def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:
-    """Make a judge of texts where one is needed: a least containment needs one, too."""
+    """Return a context with a judge of texts, if they are to be compared or a least containment is given; else None."""
     return TextJudge(profile, contained=contained) if exact or contained is not None else nullcontext()

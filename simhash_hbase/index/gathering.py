@@ -14,20 +14,20 @@ from simhash_hbase.signals import whole
 from simhash_hbase.stores.base import Store
 
 GROUP_S = 120.0
-"""Longest time of a group of `GROUP_MB`, some 150,000 documents: as long may a run be repeated that was killed."""
+"""Most seconds of a group of `GROUP_MB`, some 150,000 documents: a run that is killed loses at most their work."""
 SHARED_S = 60.0
-"""After another writer had to wait, each batch stands alone for this time: two that gather would work in turns."""
+"""Seconds in which each batch is committed alone after another writer had to wait: else two would work in turns."""
 
 
 class WriteGroups:
-    """Gathers batches of writes until they are many, take long, or another writer waits.
+    """Gathers batches of writes in one transaction until they are many, take long, or another writer waits.
 
-    Only a folder has pages to spare: in any other store each batch stands alone.
+    Only the store of a folder gathers: in any other one each batch is committed alone.
 
     Parameters
     ----------
     store : Store or None
-        The place that is written to; None where it is not here.
+        The store that is written to; None for an index behind a service.
     gathers : bool
         False where the next batch may be long in coming, such as from a pipe: a group keeps other writers waiting.
     memory_mb : float
@@ -39,7 +39,7 @@ class WriteGroups:
         self._most_bytes, self._most_s = memory_mb * 2**20, GROUP_S * memory_mb / GROUP_MB
         self._group = ExitStack()
         self.is_undone = False
-        """Whether a batch or a commit has failed, so that what was not durable before is not written."""
+        """Whether a batch or a commit has failed, so that the batches which were not durable before are not written."""
         self._is_open = False
         self._since = self._alone_until = 0.0
 
@@ -47,22 +47,22 @@ class WriteGroups:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Keep what was written, whatever ended the block: a batch that an error ended has undone its group."""
+        """Commit the group, whatever ended the block: a batch that an error ended has undone its group before."""
         self.commit()
 
     @property
     def is_durable(self) -> bool:
-        """Whether all that was written is durable."""
+        """Whether all batches that were written are durable."""
         return not self._is_open
 
     @property
     def gathers(self) -> bool:
-        """Whether batches are gathered at all."""
+        """Whether batches are gathered at all, or each is committed alone."""
         return self._store is not None
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Write a batch in the block; an error undoes it, and the batches before it that are not durable yet.
+        """Return a context for the writes of a batch; an error undoes them, and earlier batches not durable yet.
 
         A signal that would end the program waits for the end of the batch.
         """
@@ -89,7 +89,7 @@ class WriteGroups:
             self.commit()
 
     def commit(self) -> None:
-        """Make durable what was written; a failure undoes it."""
+        """Commit the group, so that its batches are durable; a failure undoes them."""
         if not self._is_open:
             return
         self._reset()

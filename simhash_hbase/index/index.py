@@ -1,4 +1,4 @@
-"""The face of an index, wherever its rows are: documents in, near-duplicates out."""
+"""The methods that every index has, wherever its rows are: documents in, near-duplicates out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,8 +62,8 @@ T = TypeVar("T")
 class Index(ABC):
     """A near-duplicate index: the methods that every index has, wherever its rows are.
 
-    `LocalIndex` keeps them in a store, `RemoteIndex` asks a service that does. Several processes may use one index at a
-    time, each with its own `Index`. Threads may share one.
+    `LocalIndex` keeps the rows in a store, `RemoteIndex` asks a service that does. Several processes may use an index
+    at a time, each with its own `Index`. Threads may share an `Index`.
 
     Notes
     -----
@@ -85,7 +85,7 @@ class Index(ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """The address of the index, and which collection."""
+        """The address of the index, and the name of the collection if it is a view of one."""
 
     @property
     @abstractmethod
@@ -107,7 +107,7 @@ class Index(ABC):
         Raises
         ------
         InvalidArgument
-            When it is no name of a collection.
+            When `name` is not allowed as the name of a collection.
         """
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Index(ABC):
 
     @abstractmethod
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterable[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk, perhaps in a batch; an error in place of a result is of that document alone.
+        """Add the documents of a chunk, to a batch if one is named; yield each with its result, or with its own error.
 
         The documents may be written only while the results are read, so read all of them, as with `claimed` and
         `answered`.
@@ -129,31 +129,31 @@ class Index(ABC):
     def claimed(
         self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterable[tuple[Document, Decision | SimhashError]]:
-        """Claim the documents of a chunk, perhaps in a batch; an error in place of a decision is of that one alone."""
+        """Claim the documents of a chunk, in a batch if one is named; yield each with its decision or own error."""
 
     @abstractmethod
     def answered(self, chunk: "Chunk", search: Search) -> Iterable[tuple[Document, Answer | SimhashError]]:
-        """Find the near-duplicates of the documents of a chunk; an error in place of an answer is of that one alone."""
+        """Yield each document of a chunk with the answer that lists its near-duplicates, or with its own error."""
 
     @abstractmethod
     def found(
         self, chunk: "Chunk", *, limit: int | None = None
     ) -> Iterable[tuple[Document, ClueAnswer | SimhashError]]:
-        """Find the documents that hold the texts of a chunk; an error in place of an answer is of that text alone."""
+        """Yield each text of a chunk with the documents that hold it, or with its own error."""
 
     @abstractmethod
     def repeated(
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterable[tuple[Document, PassagesAnswer | SimhashError]]:
-        """Find the spans of the texts of a chunk that stand in other documents; errors are as with `found`."""
+        """Yield each text of a chunk with its spans that stand in other documents, or with its own error."""
 
     @abstractmethod
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterable[tuple[Document, ItemsAnswer | SimhashError]]:
-        """Find the documents that stand in the texts of a chunk; errors are as with `found`."""
+        """Yield each text of a chunk with the documents of this collection that stand in it, or with its own error."""
 
     @abstractmethod
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Count the documents of this collection that `items` can find, and the others; reads all document cells.
+        """Return how many documents of this collection `items` can find, and how many not; reads all document cells.
 
         Raises
         ------
@@ -165,11 +165,11 @@ class Index(ABC):
 
     @abstractmethod
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
-        """Remove documents; yield each id and whether it was there."""
+        """Remove the documents of these ids; yield each id and whether it was there."""
 
     @abstractmethod
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Count the documents of each batch; reads all document cells.
+        """Return the counts of the documents of each batch; reads all document cells.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class Index(ABC):
 
     @abstractmethod
     def copies(self, document_id: str) -> Copies | None:
-        """List the documents that `claim` and `dedup` decided to be duplicates of an original.
+        """Return the copies of an original: the documents that `claim` and `dedup` decided to be its duplicates.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Index(ABC):
 
     @abstractmethod
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
-        """Find the documents near a ready fingerprint, by distance: it has no sketch; see `query`."""
+        """Find the documents near a fingerprint, by distance alone, since it has no sketch; see `query`."""
 
     @abstractmethod
     def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
@@ -215,7 +215,7 @@ class Index(ABC):
 
     @abstractmethod
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
-        """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
+        """Return figures of the index: documents, rows, bytes; those of a large one are estimates unless `exact`."""
 
     def expiry_warning(self) -> str | None:
         """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
@@ -230,7 +230,7 @@ class Index(ABC):
             raise IndexClosed(f"{self.address}: this index was closed")
 
     def _check_deadline(self, deadline_s: float | None) -> None:
-        """Raise `InvalidArgument` for a deadline that a claim cannot have."""
+        """Raise `InvalidArgument` for a deadline of a claim that is no number of seconds above 0."""
         if deadline_s is not None and not (isinstance(deadline_s, int | float) and deadline_s > 0):
             raise InvalidArgument(
                 f"deadline_s is {short_repr(deadline_s)}: wanted a number of seconds above 0", parameter="deadline_s"
@@ -249,9 +249,9 @@ class Index(ABC):
         self.close()
 
     def _chunk(self, documents: Sequence[Document], *, analysed: bool = True) -> "Chunk":
-        """Make documents with texts ready for `added`, `claimed` and `answered`; not analysed, for the other two."""
+        """Return documents as a chunk, analysed for `added`, `claimed` and `answered`; the others need no analysis."""
         self._check_open()
-        # Look-ups need none of it, and its expressions take longer to compile than a look-up.
+        # Look-ups need no analysis, which takes longer to import than a look-up.
         from simhash_hbase.features.chunks import whole_chunk  # noqa: PLC0415
 
         return whole_chunk(documents, self.analysis if analysed else None)
@@ -265,7 +265,7 @@ class Index(ABC):
         *,
         analysed: bool = True,
     ) -> T:
-        """Analyse one document, which must have usable words, and act on it."""
+        """Return the result of `act` for one document, or raise its error; a text must have usable words."""
         chunk = self._chunk([given_document(1, (name, text, metadata))], analysed=analysed)
         if chunk.rejects:
             raise EmptyDocument(no_words(name))
@@ -281,7 +281,7 @@ class Index(ABC):
         *,
         analysed: bool = True,
     ) -> Iterator[tuple[str, T | SimhashError | None]]:
-        """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
+        """Yield each id with the result of `act` for its document, or None for a text without usable words."""
         given = (given_document(number, document) for number, document in enumerate(documents, 1))
         for batch in document_batches(given, self._batch_documents):
             chunk = self._chunk(batch, analysed=analysed)
@@ -289,13 +289,13 @@ class Index(ABC):
             for at, document in enumerate(batch):
                 outcome = next(outcomes)[1] if at in kept else None
                 yield document.id, None if isinstance(outcome, EmptyDocument) else outcome
-            # After the last result an error may come.
+            # An iterable may raise an error after its last result.
             next(outcomes, None)
 
     def rule(
         self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
     ) -> MatchRule:
-        """Make the rule of a query: that of the index, changed as the caller asks.
+        """Return the match rule for a query: that of the index, changed as the caller asks.
 
         A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the radius
         within which sketches are compared, where that is larger than the index's.
@@ -363,14 +363,14 @@ class Index(ABC):
     def add_many(
         self, documents: Iterable[GivenDocument], *, batch: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
-        """Add documents, some at a time.
+        """Add documents, a batch at a time; yield each id with its fingerprint.
 
         Parameters
         ----------
         documents : iterable of (id, text) or (id, text, metadata)
-        The last text of an id that comes twice stays.
+            The last text of an id that comes twice stays.
         batch : str, optional
-        The name of their batch, such as that of a crawl; see `batches`. 1 to 128 bytes of UTF-8 without control
+            The name of their batch, such as that of a crawl; see `batches`. 1 to 128 bytes of UTF-8 without control
             characters. A document whose text stands in the index stays in the batch that brought it.
 
         Yields
@@ -393,11 +393,11 @@ class Index(ABC):
         Parameters
         ----------
         name : str
-        The name of the batch.
+            The name of the batch.
         yes : bool
             Remove them even if they are most of the documents; without it, these are counted first.
         watch : callable, optional
-            Is told how far it is.
+            Called with the progress, as a `ProgressCallback`.
 
         Yields
         ------
@@ -408,7 +408,7 @@ class Index(ABC):
         ------
         InvalidArgument
             At the call, when the batch has more than ten documents and more than half of all, unless `yes`; or when it
-            is no name of a batch.
+            is not allowed as the name of a batch.
         CorruptIndex
             When a document cell is damaged: `LocalIndex.verify` repairs it.
 
@@ -470,14 +470,14 @@ class Index(ABC):
     def claim_many(
         self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[str, Claimed | None]]:
-        """Claim documents, some at a time; of near copies in the input the first one is claimed first.
+        """Claim documents, a batch at a time; of near copies in the input the first one is claimed first.
 
         Parameters
         ----------
         documents : iterable of (id, text) or (id, text, metadata)
             An id that comes twice gets one answer if the text is the same.
         deadline_s : float, optional
-            For so many as are claimed at a time, as for `claim`.
+            As for `claim`, for all documents that are claimed at a time.
         batch : str, optional
             As for `add_many`.
 
@@ -541,7 +541,8 @@ class Index(ABC):
         Returns
         -------
         ClueAnswer
-            It is ``complete`` where the clue has the profile's ``passages`` or more of them, and no limit cut it.
+            The answer is ``complete`` where the clue has at least the profile's ``passages`` letters, numbers and
+            marks, and no limit cut the answer.
 
         Raises
         ------
@@ -648,7 +649,7 @@ class Index(ABC):
         Raises
         ------
         InvalidArgument
-            When the index keeps no passages, or the share is none.
+            When the index keeps no passages, or the share is not above 0 to 1.
         EmptyDocument
             When the text has no letter, number or mark.
         """

@@ -54,14 +54,14 @@ def read_profile(store: Store) -> Profile:
 
 
 def identity(store: Store, collection: str | None = None) -> str:
-    """Digest the profile, the time when it was written and the collection: no two indexes have the same."""
+    """Return the digest of the profile, its time of writing and the collection, which no two indexes share."""
     cell = _profile_cell(store)
     named = "" if collection is None else f"\0{collection}"
     return blake2b(f"{cell.timestamp} ".encode() + cell.value + named.encode(), digest_size=16).hexdigest()
 
 
 def _profile_cell(store: Store) -> Cell:
-    """Read the profile; raise `CorruptIndex` where it is not the one that the index was made with."""
+    """Return the cell of the profile; raise `CorruptIndex` if it is not the one that the index was made with."""
     cell, digest = store.get(FAMILY_INDEX, [(_PROFILE_ROW, VALUE_QUALIFIER), (_DIGEST_ROW, VALUE_QUALIFIER)])
     if cell is None:
         _check_no_documents(store)
@@ -77,7 +77,7 @@ def _read(store: Store, row: bytes) -> Cell | None:
 
 
 def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:
-    """Write table, secret and profile, the profile last: with it the store is an index."""
+    """Write the idf table, secret and profile of a new index, the profile last: with it the store is an index."""
     if (profile.idf if profile.analyzer == "learned" else None) != (idf and idf.digest()):
         raise InvalidProfile("the profile names another idf table than the one given")
     encoded = idf.encode() if idf is not None else b""
@@ -119,7 +119,7 @@ def read_secret(store: Store, profile: Profile) -> bytes | None:
 
 
 def read_idf(store: Store, profile: Profile) -> IdfTable | None:
-    """Read the learned table; None for analyzers that have none."""
+    """Read the learned idf table; None for analyzers that have none."""
     if profile.analyzer != "learned":
         return None
     pieces: list[bytes] = []
@@ -147,20 +147,20 @@ def _read_json(store: Store, row: bytes, form: type[T], name: str, way_out: str)
 
 
 class OpenLoad(msgspec.Struct, frozen=True):
-    """The content of the row of loads."""
+    """The content of the row that notes bulk loads."""
 
-    token: str  # Says which load it is.
+    token: str  # Identifies the load.
     is_open: bool  # Whether it is still to be finished.
 
 
 def read_open_load(store: Store) -> OpenLoad | None:
-    """Read which load is under way."""
+    """Return the bulk load that is under way; None if there is none."""
     load = _read_json(store, _LOAD_ROW, OpenLoad, "loads", "a load with `take_over` writes it anew")
     return load if load and load.is_open else None
 
 
 def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
-    """Open a load; return the server's time, which it takes for its own."""
+    """Note that a bulk load begins; return the server's time, by which the load goes."""
     found = None if take_over else read_open_load(store)
     if found is not None and found.token != token:
         raise StoreBusy(
@@ -174,7 +174,7 @@ def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
 
 
 def end_load(store: Store, token: str) -> None:
-    """Close a load."""
+    """Note that a bulk load is finished."""
     _write_load(store, OpenLoad(token, is_open=False))
 
 
@@ -183,7 +183,7 @@ def _write_load(store: Store, load: OpenLoad) -> None:
 
 
 class NotedBackup(msgspec.Struct, frozen=True):
-    """The content of the row of backups."""
+    """The content of the row that notes the last backup."""
 
     time: int  # When the last backup began, in ms since 1970.
 

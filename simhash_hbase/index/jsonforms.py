@@ -43,9 +43,9 @@ JsonRecord = dict[str, Any]
 """A JSON object."""
 
 HEX = "^[0-9a-f]{16}$"
-"""Pattern of a fingerprint that is written."""
+"""Pattern of a fingerprint in an answer."""
 ANY_HEX = "^[0-9a-fA-F]{16}$"
-"""Pattern of a fingerprint that a service takes."""
+"""Pattern of a fingerprint in a request to a service."""
 
 Id = Annotated[
     str,
@@ -66,7 +66,7 @@ KeptMetadata = Annotated[
 
 
 def said(description: str) -> Meta:
-    """Return the description of a field for its schema."""
+    """Return a description of a field, to be shown in the schema of an answer."""
     return Meta(description=description)
 
 
@@ -102,7 +102,7 @@ _FIELDS: dict[str, Any] = {
 
 
 def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str] = (), **others: Any) -> type[Struct]:  # noqa: ANN401
-    """Describe a class as it is sent: its fields but for the `absent` ones, and `others` in their place or beside them.
+    """Return the JSON type of an answer's class: its fields without `absent`, with `others` in their place or besides.
 
     A field that is None is sent as null, or not at all if it is `optional`.
     """
@@ -123,48 +123,48 @@ class Form(Generic[T]):
 
     kind: type[T]
     shape: Callable[[], type[Struct]]
-    """Make the description from which schemas are made."""
+    """Returns the JSON type of the answer, from which schemas are made."""
     write: Callable[[T], JsonRecord]
-    """Make the JSON object of an answer."""
+    """Returns the JSON object of an answer."""
     make: Callable[[JsonRecord], T]
-    """Make the answer of a JSON object whose fields are within their ranges."""
+    """Returns the answer of a JSON object whose fields are within their ranges."""
     id_field: str = "id"
     """The field that names the document which the answer is for."""
 
     def read(self, record: JsonRecord) -> T:
-        """Make the answer of a JSON object.
+        """Return the answer of a JSON object.
 
-        Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` where it is none, as where a field
-        is out of its range; fields that no answer has are passed over, so that a later service may have more.
+        Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` for an object that is no such
+        answer, as where a field is out of its range. Unknown fields are passed over: a later service may have more.
         """
         msgspec.convert(record, _described(self))
         return self.make(record)
 
     def write_for(self, name: str | None, answer: T) -> JsonRecord:
-        """Make the JSON object of an answer for an id that was sent, or for a value that was looked for."""
+        """Return the JSON object of an answer, with the id that was sent or the value that was looked for."""
         return {**self.write(answer), self.id_field: name}
 
 
 @cache
 def _described(form: Form[Any]) -> type[Struct]:
-    """Return the description of a form, which takes longer to make than an answer to read."""
+    """Return the JSON type of a form, made once: to make it takes longer than to read an answer."""
     return form.shape()
 
 
 def hex_simhash(simhash: int) -> str:
-    """Write a fingerprint the way it is read: 16 lower-case hex digits."""
+    """Return a fingerprint as text: 16 lower-case hex digits."""
     return f"{simhash:016x}"
 
 
 def parse_hex_simhash(text: object) -> int:
-    """Read a fingerprint as `hex_simhash` writes it, or raise `ValueError`."""
+    """Return the fingerprint that `hex_simhash` wrote as this text, or raise `ValueError`."""
     if not isinstance(text, str) or re.fullmatch(HEX, text) is None:
         raise ValueError("no fingerprint")
     return int(text, 16)
 
 
 def _fields(value: object) -> JsonRecord:
-    """Make a record of a dataclass without other dataclasses in it: as `asdict`, which takes ten times as long."""
+    """Return the fields of a dataclass that has no dataclasses in it: as `asdict`, which takes ten times as long."""
     return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
@@ -350,7 +350,7 @@ JSON_TYPES = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: object) -> object:
-    """Turn results into values that JSON has; numbers with four decimals, as similarities have them."""
+    """Return a result as values that JSON has: dataclasses as objects, floats with four decimals as similarities."""
     # Most records are dictionaries of these: a tenth of the time of `dedup` was spent on looking for more.
     kind = type(value)
     if kind in JSON_TYPES:
@@ -367,10 +367,10 @@ def plain(value: object) -> object:
 
 
 def json_line(record: Mapping[str, object]) -> bytes:
-    """Encode one result, with its line end."""
+    """Return a result as a line of JSON, with its line end."""
     return plain_line(plain(record))
 
 
 def plain_line(record: object) -> bytes:
-    """Encode a record of which all values are plain, as those of a decision are; with its line end."""
+    """Return a record that has plain values only, as that of a decision, as a line of JSON with its line end."""
     return msgspec.json.encode(record) + b"\n"

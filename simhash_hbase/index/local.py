@@ -107,7 +107,7 @@ class LocalIndex(Index):
     timer : Timer, optional
         Measures how long claims wait for other writers.
     server_clock : ServerClock, optional
-        Says what time the server of the store has.
+        The clock of the store's server.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class LocalIndex(Index):
 
     Notes
     -----
-    Threads may share one: they take turns where texts are analysed.
+    Threads may share an index: they take turns where texts are analysed.
     """
 
     def __init__(
@@ -133,20 +133,20 @@ class LocalIndex(Index):
         self._server_clock = server_clock or ServerClock(store)
         self._shared = _Shared(BatchClock(clock))
         self.on_search: Callable[[Searched], None] | None = None
-        """Called after each search of a query, in the thread that made it."""
+        """Called with the cost of each search after it, in the thread that made the search."""
 
     @classmethod
     def create(
         cls, store: Store, profile: Profile, *, idf: IdfTable | None = None, clock: Callable[[], int] = now_ms
     ) -> Self:
-        """Make an index in an empty store.
+        """Make an index in an empty store, and return it.
 
         Parameters
         ----------
         store : Store
             Takes the index.
         profile : Profile
-            Frozen from now on.
+            The options of the index, which never change.
         idf : IdfTable, optional
             The learned table, for the analyzer ``learned``.
         clock : callable, optional
@@ -172,7 +172,7 @@ class LocalIndex(Index):
 
     @property
     def address(self) -> str:
-        """The address of the store, and which collection."""
+        """The address of the store, and the name of the collection if this is a view of one."""
         name = self.collection.name
         return self._store.url if name is None else f"{self._store.url} (collection {name})"
 
@@ -180,7 +180,7 @@ class LocalIndex(Index):
     def analysis(self) -> "Analysis":
         """The analysis that turns texts into entries; the learned table is read on first use."""
         if self._shared.analysis is None:
-            # Look-ups need none of it, and its expressions take longer to compile than a look-up.
+            # Look-ups need no analysis, which takes longer to import than a look-up.
             from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
 
             self._shared.analysis = Analysis(self.profile, indexrows.read_idf(self.store, self.profile))
@@ -219,7 +219,7 @@ class LocalIndex(Index):
         return view
 
     def _secret(self) -> bytes | None:
-        """Read the secret of the index on first use."""
+        """Return the secret of the index, which is read on first use."""
         if self._shared.secret is None:
             self._shared.secret = indexrows.read_secret(self.store, self.profile)
         return self._shared.secret
@@ -233,7 +233,7 @@ class LocalIndex(Index):
         return self.profile.oldest(self._clock())
 
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterator[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk in one commit; of an id that comes twice, the last one stays."""
+        """Add the documents of a chunk; yield each with its result. Of an id that comes twice, the last text stays."""
         entries = chunk.entries.in_batch(batch)
         written = self.add_entries(entries)
         flags = zip(chunk.kept, entries.simhashes.tolist(), written.known, written.moved, strict=True)
@@ -241,7 +241,7 @@ class LocalIndex(Index):
 
     @traced("add")
     def add_entries(self, entries: Entries) -> Written:
-        """Add analysed documents and return which were known; of an id that comes twice, the last one stays."""
+        """Add analysed documents; return which ids were known. Of an id that comes twice, the last text stays."""
         check_storable(entries)
         written = Written([], [])
         for run in runs_of_ids(self.collection.stored(entries)):
@@ -259,7 +259,7 @@ class LocalIndex(Index):
     def claimed(
         self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[Document, Decision | SimhashError]]:
-        """Claim the documents of a chunk; see `claim_entries`."""
+        """Claim the documents of a chunk; yield each with its decision or its own error; see `claim_entries`."""
         entries = chunk.entries.in_batch(batch)
         return zip(chunk.kept, self.claim_entries(entries, deadline_s=deadline_s), strict=True)
 
@@ -294,12 +294,12 @@ class LocalIndex(Index):
         )
 
     def answered(self, chunk: "Chunk", search: Search) -> Iterator[tuple[Document, Answer | SimhashError]]:
-        """Find the near-duplicates of the documents of a chunk; see `answer_entries`."""
+        """Yield each document of a chunk with its near-duplicates; see `answer_entries`."""
         return zip(chunk.kept, self.answer_entries(chunk.entries, search), strict=True)
 
     @traced("query")
     def answer_entries(self, entries: Entries, search: Search = OWN_RULE) -> Iterator[Answer]:
-        """Find the near-duplicates of analysed documents, one answer after the other.
+        """Yield for each analysed document the answer that lists its near-duplicates.
 
         Answers are made while they are read: where the matches of all documents together do not fit into memory, drop
         each answer before the next one.
@@ -318,7 +318,7 @@ class LocalIndex(Index):
                 cut += answer.truncated
                 yield answer
         finally:
-            # A caller that knows how many answers there are does not ask for one more.
+            # In `finally`: a caller that knows how many answers there are does not ask for one more.
             if self.on_search is not None:
                 self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
 
@@ -326,7 +326,7 @@ class LocalIndex(Index):
     def found(
         self, chunk: "Chunk", *, limit: int | None = None
     ) -> Iterator[tuple[Document, ClueAnswer | SimhashError]]:
-        """Find the documents that hold the texts of a chunk; see `Index.found`."""
+        """Yield each text of a chunk with the documents that hold it; see `Index.found`."""
         search = partial(find_clue, self.store, self.profile, self.collection, limit=limit, oldest=self._oldest())
         yield from self._of_texts(search, chunk.kept)
 
@@ -334,18 +334,18 @@ class LocalIndex(Index):
     def repeated(
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterator[tuple[Document, PassagesAnswer | SimhashError]]:
-        """Find the spans of the texts of a chunk that stand in other documents; see `Index.repeated`."""
+        """Yield each text of a chunk with its spans that stand in other documents; see `Index.repeated`."""
         find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
         yield from self._of_texts(find, chunk.kept)
 
     @traced("items")
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | SimhashError]]:
-        """Find the documents of this collection that stand in the texts of a chunk; see `Index.held`."""
+        """Yield each text of a chunk with the documents of this collection that stand in it; see `Index.held`."""
         find = partial(find_items, self.store, self.profile, self.collection, at_share=at_share, oldest=self._oldest())
         yield from self._of_texts(find, chunk.kept)
 
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Count the documents of this collection that `items` can find, and the others; see `Index.count_items`."""
+        """Return how many documents of this collection `items` can find, and how many not; see `Index.count_items`."""
         check_kept(self.profile)
         return self._documents.count_items(watch)
 
@@ -365,7 +365,7 @@ class LocalIndex(Index):
         return list(self.answer_entries(entries, Search(**search)))
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
-        """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
+        """Find the documents near a fingerprint; see `Index.query_simhash`."""
         entries = Entries.of_fingerprints([""], np.array([keys.check_simhash(simhash)], dtype=np.uint64))
         [answer] = self.answer_entries(entries, Search(**search))
         return answer
@@ -381,20 +381,20 @@ class LocalIndex(Index):
         return answer
 
     def entries_of(self, document_id: str) -> Entries | None:
-        """Read a document back as analysis made it, None if it is not there; of a duplicate not its sketch."""
+        """Return a stored document as analysis made it, a duplicate without its sketch; None if it is not there."""
         return self._documents.entries(document_id)
 
     def compare_passages(self, a: Entries, b: Entries) -> PassagePair:
-        """Compare the passages of two single documents, and say which of them count for rule ``copied``."""
+        """Compare two single documents: return how many passages they share, and which count for rule ``copied``."""
         collection = self.collection
         pair = compare_passages(
             self.store, self.profile.rule, collection.stored(a), collection.stored(b), partial(are_found, self.profile)
         )
-        # The mask is its own inverse.
+        # A collection's mask is its own inverse: this returns the hashes of the texts themselves.
         return pair._replace(counted=np.sort(collection.masked_passages(pair.counted)))
 
     def counted_spans(self, text: str, pair: PassagePair) -> list[Span]:
-        """Return the parts of a text that the passages which count cover, in characters of the text as it came."""
+        """Return the parts of a text, in its own characters, that the passages counted in a comparison cover."""
         clue = Clue(self.profile, self.collection, text)
         held = clue.held_of(np.sort(self.collection.masked_passages(pair.counted)))
         return [clue.span(*run) for run in clue.runs(held)] if len(held) else []
@@ -409,12 +409,15 @@ class LocalIndex(Index):
             yield from zip(batch, removed, strict=True)
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Count the documents of each batch; see `Index.batches`."""
+        """Return the counts of the documents of each batch; see `Index.batches`."""
         return count_batches(self._documents, watch)
 
     @traced("batches")
     def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
-        """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
+        """Return the counts of batches in the next `pages` pages of document cells.
+
+        `after` says where an earlier call ended; None: begin with the first page.
+        """
         return count_batches_after(self._documents, after, pages=pages)
 
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
@@ -422,9 +425,9 @@ class LocalIndex(Index):
 
     @traced("remove_batch")
     def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
-        """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
+        """Remove the documents of a batch from the next page of document cells that has any; return their ids.
 
-        `after` says where an earlier call ended; None: from the first.
+        At most `pages` pages are read. `after` says where an earlier call ended; None: begin with the first page.
         """
         return remove_batch_after(self._documents, checked_batch(name), after, pages=pages)
 
@@ -435,7 +438,7 @@ class LocalIndex(Index):
 
     @traced("copies")
     def copies(self, document_id: str) -> Copies | None:
-        """List the duplicates of an original; see `Index.copies`."""
+        """Return the copies of an original; see `Index.copies`."""
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
     def export(
@@ -445,14 +448,14 @@ class LocalIndex(Index):
         watch: ProgressCallback | None = None,
         on_damage: DamageCallback | None = None,
     ) -> Iterator[Stored]:
-        """Read all documents, or those of a batch, in the order of their ids' digests, a page at a time.
+        """Yield the records of all documents, or of a batch, in the order of their ids' digests, read a page at a time.
 
         Parameters
         ----------
         batch : str, optional
             The name of a batch; without it documents of all batches come, and those of none.
         watch : callable, optional
-            Is told how far it is.
+            Called with the progress, as a `ProgressCallback`.
         on_damage : callable, optional
             Is called with the row of each damaged cell, and with the error. A damaged document cell is left out then,
             whatever its collection was; a document whose member is damaged comes without the fields of its member.
@@ -477,7 +480,7 @@ class LocalIndex(Index):
         documents : iterable of (id, text) or (id, text, metadata)
             An id that the index held before gets its recorded decision if the text is the same.
         deduplicator : Deduplicator, optional
-            One of `deduplicator`, such as one that writes to a scratch store for a dry run.
+            Made by the method `deduplicator`, such as one that writes to a scratch store for a dry run.
         batch : str, optional
             As for `add_many`.
 
@@ -530,41 +533,41 @@ class LocalIndex(Index):
         return ((each, result_of(decision)) for each, decision in self._each(decided, documents))
 
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
-        """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
+        """Return a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
         return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge, server_clock=self._server_clock)
 
     @traced("dedup")
     def dedup_entries(self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()) -> Decisions:
-        """Decide the next documents of a corpus; no id may come twice in one call."""
+        """Decide the next documents of a corpus; return their decisions. No id may come twice in one call."""
         self._check_open()
         check_storable(entries)
         return deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts).given()
 
     @traced("stats")
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
-        """Count documents, rows and bytes; see `Index.stats`."""
+        """Return the figures of the index: documents, rows, bytes; see `Index.stats`."""
         return read_stats(self.store, self.profile, exact=exact, watch=watch)
 
     def __len__(self) -> int:
-        """Count the documents that queries find, those of the collection, by reading all; `stats` estimates."""
+        """Return how many documents of the collection queries find, by reading all; `stats` estimates."""
         return sum(stored.state != "duplicate" for stored in self.export())
 
     def __bool__(self) -> bool:
-        """Return True: an index without documents is an index, too."""
+        """Return True, so that an index without documents is not taken for no index."""
         return True
 
     @traced("verify")
     def verify(
         self, *, repair: bool = False, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
     ) -> Verified:
-        """Check that rows, members and document cells agree.
+        """Check that rows, members and document cells agree; return the counts of what was checked and found wrong.
 
         Parameters
         ----------
         repair : bool
             Complete or remove what does not agree.
         watch : callable, optional
-            Is told how far it is.
+            Called with the progress, as a `ProgressCallback`.
         on_damage : callable, optional
             Is called with the row of each damaged cell, and with an error that says what is wrong.
         """
@@ -583,14 +586,14 @@ class LocalIndex(Index):
 
     @traced("vacuum")
     def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
-        """Delete expired documents, old removals, and members and rows that no answer needs any more.
+        """Delete expired documents, old removals, and members and rows that no answer needs; return how many.
 
         Parameters
         ----------
         yes : bool
             Delete expired documents even if these are most of the index.
         watch : callable, optional
-            Is told how far it is.
+            Called with the progress, as a `ProgressCallback`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Members: the documents that stand behind a fingerprint, read once for all parts of a search."""
+"""Members: the cells of documents in the row of their fingerprint, read once for all parts of a search."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from simhash_hbase.stores.columns import Columns, columns_of
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
 MEMBERS_AT_ONCE = 4_096
-# Members of a fingerprint that are looked through for those of a collection: half a second in a folder.
+# Most members of a fingerprint that are read to find those of a collection: half a second in a folder.
 OTHERS = 100_000
 
 DocumentFilter: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
-"""Takes a document cell and the text of a member; returns the decision the member stands for, None if it has none."""
+"""Takes a document cell and the text of a member; returns the decision that the member stands for, None if none."""
 
 
 class MemberPage(NamedTuple):
-    """Members of fingerprints, as columns."""
+    """The members of several fingerprints, as columns."""
 
     simhashes: NDArray[np.uint64]  # The fingerprints, ascending, shape (n,).
-    first: NDArray[np.intp]  # Where the members of each begin, shape (n,).
+    first: NDArray[np.intp]  # Where the members of each fingerprint begin, shape (n,).
     stop: NDArray[np.intp]  # Where they end, shape (n,).
     keys: list[bytes]  # Row and qualifier of each member.
-    values: list[bytes]
-    sketches: Sketches  # None where a cell does not decode, too.
+    values: list[bytes]  # The encoded members.
+    sketches: Sketches  # The sketch of each member; absent where the cell does not decode, too.
 
     @property
     def bands(self) -> int:
-        """Sketch rows a document."""
+        """The number of sketch rows of a document."""
         return int(self.sketches.segments.shape[1])
 
     @classmethod
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
-        """Make a page of the members of several fingerprints, in their order."""
+        """Return a page of the members of several fingerprints, in the order of the fingerprints."""
         ends = np.cumsum([0, *members.counts])
         sketches = Sketches.unpacked(documentcells.decode_sketches(members.values, bands=bands), bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
-        """Return a page with the members of other fingerprints behind these."""
+        """Return a page with the members of this page and those of another one, which has other fingerprints."""
         simhashes = np.concatenate([self.simhashes, other.simhashes])
         order = np.argsort(simhashes)
         behind = len(self.keys)
@@ -65,30 +65,30 @@ class MemberPage(NamedTuple):
         )
 
     def where(self, simhashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the positions of fingerprints, all of which the page has."""
+        """Return the positions in the page of fingerprints, all of which it has."""
         return np.searchsorted(self.simhashes, simhashes)
 
     def texts(self) -> Iterator[tuple[Text, int]]:
-        """Yield the text of each member, and its position."""
+        """Yield the fingerprint and digest of each member's text, with the member's position."""
         for simhash, first, stop in zip(self.simhashes.tolist(), self.first.tolist(), self.stop.tolist(), strict=True):
             for at in range(first, stop):
                 yield Text(simhash, self.text_digest(at)), at
 
     def qualifier(self, at: int) -> bytes:
-        """Return the qualifier of a member's cell."""
+        """Return the qualifier of the cell of the member at position `at`."""
         return self.keys[at][layout.MEMBER_ROW_BYTES :]
 
     def id_digest(self, at: int) -> bytes:
-        """Return the digest of a member's id."""
+        """Return the digest of the id of the member at position `at`."""
         return self.keys[at][layout.MEMBER_ROW_BYTES : layout.MEMBER_ID_BYTES]
 
     def text_digest(self, at: int) -> bytes:
-        """Return the part of the text's digest that a member's key holds."""
+        """Return the digest of the text of the member at position `at`, as far as the cell's key has it."""
         return self.keys[at][layout.MEMBER_ID_BYTES :]
 
 
 class Members:
-    """Reads members and document cells, and keeps some for the next part of the same search."""
+    """A reader of members and document cells, which keeps some for the next part of the same search."""
 
     def __init__(
         self,
@@ -108,10 +108,10 @@ class Members:
         self._states: dict[bytes, DocumentState | None] = {}
         self._decoded: dict[bytes, Member] = {}
         self.wide: dict[int, bytes] = {}
-        """Fingerprints with more members than the limit, and the qualifier of the last one that was read."""
+        """Fingerprints with more members than the limit, and the qualifier of the last member that was read of each."""
 
     def page(self, simhashes: NDArray[np.uint64]) -> MemberPage:
-        """Read the members of sorted distinct fingerprints, up to the limit each.
+        """Return a page with the members of sorted distinct fingerprints, up to the limit each.
 
         The page may also hold members that were read before.
         """
@@ -139,9 +139,10 @@ class Members:
         return page._replace(stop=kept)
 
     def _own(self, cells: list[Cell]) -> list[Cell]:
-        """Return members of the collections that are asked, up to one more than the limit, of a row that has many.
+        """Return the members of the asked collections in a row with many members, up to one more than the limit.
 
-        The others of the row do not count; of a row whose first `OTHERS` cells hold too few of them, the rest stays.
+        Members of other collections are left out. Only if the first `OTHERS` cells of the row hold too few members, the
+        result is filled up with others, so that the row counts as cut.
         """
         own: list[Cell] = []
         seen = 0
@@ -162,12 +163,12 @@ class Members:
             return True
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
-        """Read on behind a member of one fingerprint."""
+        """Return the next members of a fingerprint, after the one with the qualifier `after`, up to `limit`."""
         cells = self._store.read_row(layout.FAMILY_DOCUMENTS, keys.member_row(simhash), after=after, limit=limit)
         return MemberPage.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
 
     def know(self, digests: Iterable[bytes]) -> None:
-        """Read the document cells of ids with these digests, those that were not read before."""
+        """Read the document cells of ids with these digests, unless they were read before, for `found`."""
         if len(self._states) > HELD_MEMBERS:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
@@ -177,18 +178,18 @@ class Members:
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return numbers of members that are in the order of their ids."""
+        """Return for each of some members of a page a number by which they sort in the order of their ids."""
         places = at.tolist()
         ids = dict.fromkeys(sorted(set(places)), "")
         for place in ids:
-            # Whether a damaged member matters is seen when its document counts.
+            # A damaged member is reported later, by `found`, if its document counts.
             with suppress(CorruptIndex):
                 ids[place] = self._member(page, place).id
         order = {place: number for number, place in enumerate(sorted(ids, key=ids.__getitem__))}
         return np.array([order[place] for place in places], np.intp)
 
     def _member(self, page: MemberPage, at: int) -> Member:
-        """Decode a member, or take it from those that were decoded before."""
+        """Return a member of a page, decoded, or as it was decoded before."""
         key = page.keys[at]
         if (member := self._decoded.get(key)) is None:
             if len(self._decoded) > HELD_MEMBERS:
@@ -197,7 +198,7 @@ class Members:
         return member
 
     def found(self, text: Text, page: MemberPage, at: int) -> tuple[Member, DocumentState] | None:
-        """Return which document a member stands for; None when its document cell, read before, says otherwise."""
+        """Return a member and the decision that it stands for; None if its document cell, read before, has none."""
         named = self._states[page.id_digest(at)]
         state = named and self._counts(named, text)
         if state is None:
@@ -212,7 +213,7 @@ def found_since(oldest: int) -> DocumentFilter:
 
 
 def are_found(profile: Profile, store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which of some fingerprints, ascending, have a document that queries find, expired ones among them."""
+    """Return a mask of the ascending fingerprints that have a document which queries find, expired or not."""
     found: set[int] = set()
     for start in range(0, len(simhashes), MEMBERS_AT_ONCE):
         members = Members(store, profile, found_since(0), limit=profile.max_members)

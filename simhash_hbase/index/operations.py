@@ -1,4 +1,4 @@
-"""The operations of an index on documents, ids and batches, a row each, for the service and its client."""
+"""A table of the operations of an index on documents, ids and batches, for the service and its client."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Operation(Generic[T]):
     needs_id: bool = True
     """Whether a document must have an id of its own."""
     lack: Callable[[str | None], str] = no_words
-    """Makes the sentence why a text of this id is refused that has nothing to act on."""
+    """Returns, for the id of a text with nothing to act on, such as no words, the sentence that refuses the text."""
 
 
 ADD: Operation[Added] = Operation("add", "/v1/documents", jsonforms.ADDED, documents=True)

@@ -1,10 +1,10 @@
 """Passages: the documents that hold a clue, and the spans of a text that stand in other documents.
 
-A text is asked by the hashes that winnowing keeps of it (`simhash_hbase.kernel.winnow`): a run of as many characters as
-the profile's ``passages`` that it shares with a document gives both a hash in common. A clue of less than twice as many
-characters is asked by the hashes of all its runs, for a document may have kept any of them. Rows lead to fingerprints,
-these to members, and a member has all the hashes of its document: so how much of a clue a document holds is known
-however many others share a part of it.
+A text is looked up by the hashes that winnowing keeps of it (`simhash_hbase.kernel.winnow`): a run of as many
+characters as the profile's ``passages`` that it shares with a document gives both a hash in common. A clue of less than
+twice as many is looked up by the hashes of all its runs, for a document may have kept any of them. Rows lead to
+fingerprints, these to members, and a member has all the hashes of its document: so how much of a clue a document holds
+is known however many others share a part of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,21 +30,21 @@ from simhash_hbase.rows.collections import Collection, collection_of, own_id
 from simhash_hbase.rows.documentcells import passages_of
 from simhash_hbase.stores.base import Store
 
-# Rows of one text that are followed to their documents, those of its rarest passages first: some seconds in a folder.
+# Most rows of one text whose documents are read, those of its rarest passages first: some seconds in a folder.
 MOST_ROWS = 100_000
 MEMBERS_AT_ONCE = 4_096
-# Places in one text of the passages that documents have, of all documents together: some seconds, and 128 MB at most.
+# Most places in one text of passages that documents have, for all documents together: some seconds, 128 MB at most.
 MOST_HELD = 1 << 25
-# Spans in one answer to a clue, and to a text with items: some megabytes as JSON.
+# Most spans in the answer to a clue or to a text with items: some megabytes as JSON.
 MOST_SPANS = 1 << 17
 
 
 class Clue:
     """A text that is looked for: its hashes, and where they stand.
 
-    It has none where the text is shorter than the runs that the index hashes. With `every_run` they are the hashes of
-    all its runs, so it has each passage of a document that it holds, and not only those that winnowing keeps. An error
-    calls it by its `name`.
+    A clue has no hashes if the text is shorter than the runs that the index hashes. With `every_run` it has the hashes
+    of all its runs, so also each passage of a document that the text holds, and not only those that winnowing keeps.
+    Errors call the text by its `name`.
 
     Raises
     ------
@@ -62,24 +62,24 @@ class Clue:
         """The stretch of the text that each character of the normal form comes from, half-open, shape (characters,)."""
         if not len(self.starts):
             raise EmptyDocument(no_letters(name))
-        # A document that has the clue among other text may have kept other runs of its ends.
+        # A document that has the clue among other text may have kept other runs at the clue's ends.
         [asked] = batch.passages(gram, gram) if every_run or len(self.starts) < 2 * length else [kept]
         self.gram = gram
         self.window = length - gram + 1
         self.places = asked.places
-        """First characters of the runs that are asked, in the normal form, ascending."""
+        """Positions, in the normal form, of the first characters of the runs that are looked up, ascending."""
         self.hashes, self.numbers = np.unique(collection.masked_passages(asked.hashes), return_inverse=True)
-        """The hashes of the runs, ascending, as the index keeps them, and for each place the number of its hash."""
+        """The distinct hashes of the runs, ascending, as the index keeps them; the number of the hash at each place."""
         self.is_whole = len(self.starts) >= length
         """Whether the clue is so long that a document which holds it has all its kept hashes."""
         self.kept = np.isin(self.hashes, collection.masked_passages(kept.hashes)) & self.is_whole
-        """True for each hash that every document has which holds the whole clue, shape (hashes,)."""
+        """A mask of the hashes that every document with the whole clue has, shape (hashes,)."""
         self._by_hash = np.argsort(self.numbers, kind="stable")
         self._ends = np.searchsorted(self.numbers[self._by_hash], np.arange(len(self.hashes) + 1))
         self._kept_before = np.concatenate([[0], np.cumsum(self.kept[self.numbers])])
 
     def held_of(self, passages: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the numbers of its hashes that are among those of a document, which ascend; they ascend, too."""
+        """Return the numbers of the clue's hashes that a document has, ascending, from the document's, which ascend."""
         at = np.searchsorted(self.hashes, passages)
         is_inside = at < len(self.hashes)
         at = at[is_inside]
@@ -87,21 +87,21 @@ class Clue:
         return held
 
     def count_places(self, held: NDArray[np.int32]) -> int:
-        """Count the places of these hashes; a repeated hash has many."""
+        """Return how many places in the clue the hashes of these numbers have; a repeated hash has several."""
         return int((self._ends[held + 1] - self._ends[held]).sum())
 
     def _places(self, held: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Return the positions in `places` where these hashes stand, ascending."""
+        """Return the positions in `places`, ascending, of the runs with the hashes of these numbers."""
         sizes = self._ends[held + 1] - self._ends[held]
         skipped = np.repeat(self._ends[held] - np.cumsum(sizes) + sizes, sizes)
         return np.sort(self._by_hash[skipped + np.arange(len(skipped))])
 
     def runs(self, held: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Return the first and last run of each stretch of the clue of which a document holds these hashes.
+        """Return the first and last run of each stretch of the clue that a document with these hashes holds.
 
         Shape (stretches, 2).
-        Runs with a character of the text in common are in one stretch. Between two others of a stretch the document has
-        kept none that it lacks of the clue: it may differ there in less than a window.
+        Runs with a character of the text in common are in one stretch. So are other neighbours at most a window apart,
+        if the document lacks none of the clue's kept hashes between them: it differs there in less than a window.
         """
         at = self._places(held)
         lacking = self._kept_before[at[1:]] - self._kept_before[at[:-1] + 1]
@@ -111,16 +111,16 @@ class Clue:
         return np.column_stack((at[firsts], at[lasts]))
 
     def do_meet(self, earlier: NDArray[np.intp], later: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether runs have a character of the text in common with later ones: letters may be parts of one."""
+        """Return a mask of the runs that share a character of the text with a later run; it may give two letters."""
         return self.starts[self.places[later]] < self.stops[self.places[earlier] + self.gram - 1]
 
     def span(self, first: int, last: int) -> Span:
-        """Return the part of the text from one run to another, in characters of the text as it came."""
+        """Return the part of the text from the run `first` to the run `last`, in characters of the text as it came."""
         stop = self.stops[self.places[last] + self.gram - 1]
         return Span(int(self.starts[self.places[first]]), int(stop))
 
     def characters(self, runs: NDArray[np.intp]) -> int:
-        """Count the letters, numbers and marks of stretches, which ascend."""
+        """Return how many letters, numbers and marks stretches of the clue have; the stretches ascend."""
         starts, stops = self.places[runs[:, 0]], self.places[runs[:, 1]] + self.gram
         return int((stops - np.maximum(starts, np.append(0, stops)[:-1])).sum())
 
@@ -148,7 +148,7 @@ class Holders(NamedTuple):
     is_cut: bool  # Some fingerprint has more documents than were read, or the documents hold too much in all.
 
     def of_hashes(self, chosen: Sequence[Holder]) -> "HoldersOfHashes":
-        """List for each hash of the clue which of the chosen documents have it."""
+        """Return for each hash of the clue which of the chosen documents have it."""
         numbers = np.concatenate([np.empty(0, np.int32), *(holder.held for holder in chosen)])
         owners = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(holder.held) for holder in chosen])
         order = np.argsort(numbers, kind="stable")
@@ -157,18 +157,18 @@ class Holders(NamedTuple):
 
 
 class HoldersOfHashes(NamedTuple):
-    """The documents that have each hash of a clue."""
+    """For each hash of a clue the documents that have it, as columns."""
 
     owners: NDArray[np.int32]  # Numbers of documents, by hash, ascending within one.
     ends: NDArray[np.intp]  # Where those of each hash begin, and where the last ones end, shape (hashes + 1,).
 
     def of(self, number: int) -> NDArray[np.int32]:
-        """Return the documents that have a hash."""
+        """Return the numbers of the documents that have the hash of this number."""
         return self.owners[self.ends[number] : self.ends[number + 1]]
 
 
 def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldest: int) -> Holders:
-    """Find the documents in the collection of a stored id, but for that id, that hold a part of a clue.
+    """Return the documents that hold a part of a clue, in the collection of the stored id `name`, without that id.
 
     Three rounds of calls, and two more for each 4,096 fingerprints: passage rows, members, document cells.
     """
@@ -208,7 +208,7 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
 def find_clue(
     store: Store, profile: Profile, collection: Collection, document: Document, *, limit: int | None, oldest: int
 ) -> ClueAnswer:
-    """Find the documents that hold a clue or a part of it."""
+    """Return the answer to a clue: the documents that hold it or a part of it."""
     clue = Clue(profile, collection, _text(document), name=document.id)
     if not len(clue.hashes):
         raise InvalidArgument(
@@ -239,7 +239,7 @@ def find_clue(
 def find_passages(
     store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
 ) -> PassagesAnswer:
-    """Find the spans of a text that stand in other documents; a text shorter than a hashed run has none."""
+    """Return the spans of a text that stand in other documents; a text shorter than a hashed run has none."""
     clue = Clue(profile, collection, _text(document), name=document.id)
     same = (document.metadata or {}).get(search.same) if search.same is not None else None
     if same is None and search.same is not None:
@@ -281,10 +281,10 @@ def find_passages(
 def find_items(
     store: Store, profile: Profile, collection: Collection, document: Document, *, at_share: float, oldest: int
 ) -> ItemsAnswer:
-    """Find the documents of a collection, its items, of which a text holds so large a share of their passages.
+    """Return the items that stand in a text: documents of a collection with a share `at_share` of passages in it.
 
-    The text's own id is of no importance: ids of items and of texts are of different worlds. An item stands in the text
-    where the text has its passages; two of them are one span as in `Clue.runs`.
+    The text's own id does not matter: an item may have the same id by chance. An item's spans are where the text has
+    the item's passages; passages are joined to spans as in `Clue.runs`.
     """
     clue = Clue(profile, collection, _text(document), name=document.id, every_run=True)
     if not len(clue.hashes):
@@ -309,7 +309,7 @@ def find_items(
 
 
 def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last run of each stretch in which neighbours meet, or are in so many same documents.
+    """Yield the first and last run of each stretch whose neighbours meet, or share at least so many documents.
 
     Neighbours meet where they have a character in common, so stretches do not overlap.
     """
@@ -331,7 +331,7 @@ def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[
 
 
 def _count_both(clue: Clue, holders: HoldersOfHashes, before: int, at: int) -> int:
-    """Count the documents that have both of two runs."""
+    """Return how many documents have both of two runs."""
     of_both = (holders.of(clue.numbers[before]), holders.of(clue.numbers[at]))
     return len(np.intersect1d(*of_both, assume_unique=True))
 

@@ -1,4 +1,4 @@
-"""Search for matches: candidates become the documents with their fingerprints that the rule accepts.
+"""Search for matches: of the documents with the candidates' fingerprints, those that the rule accepts.
 
 Sketches of members are compared first, many at a time; document cells are read for accepted pairs only.
 """
@@ -30,12 +30,12 @@ SKETCHES_AT_ONCE = 1 << 16
 FIRST_MEMBERS = 100
 MORE_MEMBERS = 10_000
 FARTHEST = 255
-# Where documents of the nearest members do not count, so many times as many are looked at next.
+# Where documents of the nearest members do not count, so many times as many members are read next.
 MORE_TRANCHE = 4
 
 
 class Hit(NamedTuple):
-    """A document that the rule accepts."""
+    """A document that the rule accepts for a query."""
 
     member: Member
     state: DocumentState  # The decision that the member stands for.
@@ -46,14 +46,14 @@ class Hit(NamedTuple):
 
 
 Further: TypeAlias = Literal["done", "other texts", "more"]
-"""Whether a query needs hits of a larger distance than the one that it was given, or of other texts at any distance."""
+"""What a query needs after a hit: none of a larger distance, hits of other texts only, or further ones of any text."""
 
 AcceptHit: TypeAlias = Callable[[int, Hit], Further]
-"""Takes a query's position and a document that the rule accepts; ``done``: no hit of a larger distance is needed."""
+"""Takes the position of a query and a hit; returns what else the query needs."""
 
 
 class Searched(NamedTuple):
-    """The cost and the number of results of one search, over all its queries."""
+    """The cost and the number of results of a search, over all its queries."""
 
     queries: int
     rows: int  # Block rows that were read.
@@ -63,9 +63,9 @@ class Searched(NamedTuple):
 
 
 class Neighbours:
-    """The documents in the index that a rule accepts and that were seen at a time or later, for many queries.
+    """The hits of many queries: documents in the index that the rule accepts and that were seen at `oldest` or later.
 
-    Three rounds of calls: block rows, members, document cells. Iterating gives the nearest of each query in turn. Where
+    Three rounds of calls: block rows, members, document cells. Iterating gives the hits of each query in turn. Where
     there are more pairs than fit into memory, the last two rounds are made again for the next queries; so memory is
     bounded by the rows, the members near one slice of the queries and the hits of that slice, if the caller drops the
     hits that it has read.
@@ -77,9 +77,9 @@ class Neighbours:
     queries : Queries
         The documents to search for.
     oldest : int
-        Documents count that were seen then or later, ms since 1970.
+        Only documents that were last seen then or later count; ms since 1970.
     most : int
-        Hits of one query at most.
+        Most hits of one query.
     """
 
     def __init__(self, store: Store, queries: Queries, *, oldest: int, most: int) -> None:
@@ -91,11 +91,11 @@ class Neighbours:
         self._queries = queries
         self._most = most
         self.rows = self._candidates.rows + (self._judge.copied.rows if self._judge.copied else 0)
-        """Block rows that were read, and passage rows."""
+        """The number of block rows, sketch rows and passage rows that were read."""
         self.candidates = 0
-        """Pairs of a query and a stored fingerprint within reach, before the rule was asked; grows while iterating."""
+        """The number of pairs of a query and a stored fingerprint within reach, to be judged; grows while iterating."""
         self.truncated = self._candidates.truncated
-        """True for each query of which a limit kept something from being looked at."""
+        """A mask of the queries for which a limit kept rows or members from being read."""
 
     def __iter__(self) -> Iterator[list[Hit]]:
         """Yield the hits of each query, by distance, then similarity downwards, then id; its own id is among them."""
@@ -115,12 +115,12 @@ class Neighbours:
 
 
 def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept: AcceptHit) -> None:
-    """Find for each document the hits that may decide it, the nearest first.
+    """Pass the hits of each query to `accept`, the nearest first, as long as the query needs more; `counts` filters.
 
     A flood of copies has more than `FIRST_MEMBERS` documents of one fingerprint. The first `FIRST_MEMBERS` of them, by
-    the digests of their ids, are always read; all others only for a query that had no sufficient hit as near as they
-    are, and no page of those that has only texts of which it has a hit. So a flood costs a bounded number of reads, and
-    *most similar* and *earliest* hold among its first hundred.
+    the digests of their ids, are always read. Pages of the others are read only for a query without a sufficient hit as
+    near as they are, and a page is left out if the query needs no hit of its texts. So a flood costs a bounded number
+    of reads, and *most similar* and *earliest* hold among its first hundred.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
     nearest = _Nearest(queries, PairJudge.of(store, queries), members, accept)
@@ -142,20 +142,20 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
 
 
 class _Nearest:
-    """Hands the hits of `find_nearest` on, and knows which queries need more of them."""
+    """Passes the hits of `find_nearest` to its `accept`, and knows which queries need more hits."""
 
     def __init__(self, queries: Queries, judged: PairJudge, members: Members, accept: AcceptHit) -> None:
         self.judged = judged
         self._queries = queries
         self._members = members
         self._accept = accept
-        # For each document the distance of its sufficient hit.
+        # For each query the distance of its sufficient hit; `FARTHEST` if it has none.
         self._settled = np.full(len(queries.entries), FARTHEST, np.uint8)
-        # For some documents the texts of which they need no other hit.
+        # For some queries the texts of which they need no other hit.
         self._enough_of: defaultdict[int, set[Text]] = defaultdict(set)
 
     def hand_on(self, near: CandidatePairs, page: MemberPage) -> None:
-        """Give `accept` the hits of each query, the best first; after ``done``, only hits as good as that one."""
+        """Pass the hits of each query in a page to `accept`, the best first; after ``done``, only equally good hits."""
         accepted, ranges = self.judged.accepted(near, page)
         self._members.know(map(page.id_digest, set(accepted.at.tolist())))
         for start, stop in ranges:
@@ -181,7 +181,7 @@ class _Nearest:
 
 
 def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
-    """Cut pairs into those of some queries, which have a bounded number of members together, or of a single query."""
+    """Yield the pairs in slices of whole queries with a bounded number of members together, or of a single query."""
     if near.queries[0] == near.queries[-1]:
         yield near
         return
@@ -205,7 +205,7 @@ def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
 def _nearest(
     members: Members, near: CandidatePairs, page: MemberPage, judged: PairJudge, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
-    """Yield each query with its first hits in the order of answers.
+    """Yield the position of each query with its first `most` hits, in the order of answers.
 
     Document cells are read for the members that come first, and for further ones only where some of those do not count.
     """
@@ -226,7 +226,7 @@ def _nearest(
 def _counting(
     members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, pairs: Sequence[tuple[int, int, float]]
 ) -> Iterator[Hit]:
-    """Yield the hits among pairs of one query and stored members, those that count.
+    """Yield the hits among accepted pairs of one query and stored members: those documents that count.
 
     Left out are members that do not count, those of other collections, and those of another source where near copies
     must agree about it.
@@ -251,12 +251,12 @@ def _counting(
 class _Accepted(NamedTuple):
     """Pairs of a query and a member that the rule accepts, as columns."""
 
-    pairs: NDArray[np.intp]  # Positions of the fingerprints' pairs.
+    pairs: NDArray[np.intp]  # Positions among the candidate pairs.
     at: NDArray[np.intp]  # Positions of the members in their page.
     similarities: NDArray[np.float64]
 
     def listed(self, some: slice) -> list[tuple[int, int, float]]:
-        """List some pairs, those of one query at most: there may be millions in all."""
+        """Return a slice of the pairs as a list, at most those of one query: there may be millions in all."""
         columns = self.pairs[some].tolist(), self.at[some].tolist(), self.similarities[some].tolist()
         return list(zip(*columns, strict=True))
 
@@ -276,7 +276,7 @@ class PairJudge(NamedTuple):
         return cls(queries, CopiedSearch(store, queries.rule, queries.entries, partial(are_found, queries.profile)))
 
     def candidates(self, store: Store, *, limit: int) -> Candidates:
-        """Read the rows that the queries share with stored documents."""
+        """Return the candidates, from rows that queries share with stored documents: at most `limit` of a prefix."""
         candidates = self.queries.candidates(store, limit=limit)
         if self.copied is not None:
             candidates.by_passages = self.copied.pairs
@@ -285,15 +285,15 @@ class PairJudge(NamedTuple):
     def accepted(
         self, near: CandidatePairs, page: MemberPage, members: Members | None = None
     ) -> tuple[_Accepted, list[tuple[int, int]]]:
-        """Ask the rule about each pair of a query and a member; return those accepted, and the range of each query's.
+        """Return the pairs of a query and a member that the rule accepts, and the range of each query's pairs.
 
-        The best of a query come first; with `members`, equals are in the order of their ids.
+        The best pairs of a query come first; with `members`, equals are in the order of their ids.
         """
         queries, own = self.queries, self.queries.sketches
         where = page.where(near.simhashes)
         columns = []
         for pairs, at in expand(page.first[where], page.stop[where], at_once=SKETCHES_AT_ONCE):
-            # The sketch of a single query goes with all members as it is.
+            # The sketch of a single query is compared with all members as it is.
             asked = own if len(own.present) == 1 else own.at(near.queries[pairs])
             is_accepted, similarities = judge(
                 queries.rule, near.distances[pairs], asked, page.sketches.at(at), by_blocks=near.by_blocks[pairs]
@@ -314,7 +314,7 @@ class PairJudge(NamedTuple):
     def _judged_by_passages(
         self, near: CandidatePairs, page: MemberPage, at: NDArray[np.intp], verified: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Judge pairs with members by rule ``copied``; `verified`: the verdict of that rule, where passages are few."""
+        """Return a mask of pairs that rule ``copied`` accepts; `verified`: by that rule, for texts of few passages."""
         assert self.copied is not None
         joined = self.copied.joins(near.queries, near.simhashes)
         # The passage rows of a query's own fingerprint are its own, too, and join nothing: block rows bring its texts.

@@ -36,21 +36,21 @@ SET_S = 1.0
 
 # The timestamp of a claim's first cell is made of so many bytes of its token.
 STAMP_BYTES = 5
-# As a time of day it is in 2004.
+# Above the timestamps of all tokens; as a time it is in 2004.
 ABOVE_TOKENS = 1 + 256**STAMP_BYTES
 
 _ROW = index_row("time")
 
 
 class Timer(NamedTuple):
-    """The clock that leases and waits are measured by; it has nothing to do with the time of day."""
+    """The clock by which leases and waits are measured, in seconds; it has nothing to do with the time of day."""
 
     monotonic: Callable[[], float] = time.monotonic  # Seconds.
     sleep: Callable[[float], None] = time.sleep
 
 
 class _Reading(NamedTuple):
-    """The server's time, and what the clocks of this machine said when it was known."""
+    """The server's time as it was read, and the times of this machine's clocks at that moment."""
 
     server_ms: int
     monotonic_s: float
@@ -80,7 +80,7 @@ class BatchClock:
         """Return the time of the next batch, ms since 1970."""
         with self._lock:
             now = self._clock()
-            # By the time of a clock that was ahead, and is put right, documents would go on to expire.
+            # If times went on from a clock that was ahead and is put right, documents would go on to expire.
             was_set_back = now < self._read - MARGIN_MS
             self._given = now if was_set_back else max(now, self._given + 1)
             self._read = now
@@ -113,7 +113,7 @@ class ServerClock:
         self._lock = Lock()
 
     def server_time(self) -> int:
-        """Ask for the server's time."""
+        """Return the time of the store's server, ms since 1970: the timestamp that it gives to a cell."""
         self._store.put(FAMILY_INDEX, [Cell(_ROW, VALUE_QUALIFIER, b"t")])
         [cell] = self._store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
         if cell is None or cell.timestamp is None:
@@ -121,7 +121,7 @@ class ServerClock:
         return cell.timestamp
 
     def time_below(self) -> int:
-        """Choose a timestamp below all that the store's own clock gives from now on."""
+        """Return a timestamp below all that the store's own clock gives from now on."""
         reading = self._reading
         if reading is None or self._is_old(reading):
             for attempt in range(1, TRIES + 1):
@@ -131,7 +131,7 @@ class ServerClock:
                 except (StoreTimeout, StoreUnavailable):
                     if attempt == TRIES:
                         raise
-            # Afterwards: the server's clock was at least there when these were read.
+            # These clocks are read after the server's: it was at that time or later by then.
             reading = self._reading = _Reading(server_ms, self._monotonic(), self._wall())
         elapsed_ms = int((self._monotonic() - reading.monotonic_s) * 1000)
         with self._lock:
@@ -139,22 +139,22 @@ class ServerClock:
             return self._given
 
     def _is_old(self, reading: _Reading) -> bool:
-        """Return whether it was taken long ago, or this machine slept since, or its clock was set."""
+        """Return whether a reading was taken long ago, or this machine slept since, or its clock was set."""
         monotonic_s = self._monotonic() - reading.monotonic_s
         return monotonic_s > KEPT_S or abs(self._wall() - reading.wall_s - monotonic_s) > SET_S
 
     def writing_time(self, now: int) -> int:
-        """Choose the timestamp of members and block rows: not much below the server's time."""
+        """Return the timestamp for members and block rows: not much below the server's time."""
         # In a store with transactions a delete leaves nothing that hides later writes.
         return now if isinstance(self._store, Transactional) else max(now, self.time_below())
 
     def cleaning_time(self, now: int) -> int:
-        """Choose the latest timestamp of deletes: not above the server's time."""
+        """Return the latest timestamp for deletes: not above the server's time."""
         # In a store with transactions a delete leaves nothing that hides later writes.
         return now if isinstance(self._store, Transactional) else self.server_time()
 
     def decision_time(self) -> int | None:
-        """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
+        """Return the timestamp for first cells that hold decisions; None: compare these. Call it before reading."""
         # In a transaction nobody changes a cell between its read and its write.
         if isinstance(self._store, Transactional):
             return None
@@ -163,10 +163,10 @@ class ServerClock:
 
 
 def claim_time(token: bytes) -> int:
-    """Choose the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
+    """Return the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
     return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
 
 
 def stamp_above(now: int, *stamps: int) -> int:
-    """Choose the timestamp of an id's next member: above all that the id had, its removals too, and not below `now`."""
+    """Return the timestamp for an id's next member: above all that it had, with removals, and not below `now`."""
     return max(now, *(stamp + 1 for stamp in stamps))

@@ -23,24 +23,23 @@ from simhash_hbase.stores.base import Store, Transactional, atomically
 # A refused compare-and-set means that another writer changed the same document in the same moment.
 ATTEMPTS = 8
 FIRST_PAUSE_S = 0.01
-# How long writes that time out are looked for and retried.
+# Seconds for which writes that time out are read back and retried.
 LOOK_S = 20.0
 
 
 class Written(NamedTuple):
     """The results of writing a batch, a flag a document."""
 
-    known: list[bool]  # The id was in the index before.
-    moved: list[bool]  # The id was in the index with another text.
+    known: list[bool]  # Whether the id was in the index before.
+    moved: list[bool]  # Whether the id was in the index with another text.
 
 
 class ReadCells(NamedTuple):
-    """Document cells that were read for a write."""
+    """The document cells of a batch, as they were read for its write."""
 
     states: Sequence[StoredState | None]
     below: int | None
-    """The timestamp at which first cells may be put instead of compared, `ServerClock.decision_time`; None: they may
-    not."""
+    """The timestamp at which first cells may be put, from `ServerClock.decision_time`; None: cells must be compared."""
 
 
 ADDED = Outcome()
@@ -54,7 +53,7 @@ def write_documents(
     now: int,
     cells: ReadCells | None = None,
 ) -> Written:
-    """Write documents with the states decided for them.
+    """Write a batch with the outcomes decided for its documents, or as added; return which ids were known.
 
     A batch of any size takes at most seven calls of the store, or six where `cells` has the document cells as they were
     read before. A store with transactions takes six, in one transaction, which reads the cells itself. The
@@ -89,7 +88,7 @@ def write_documents(
 def remove_documents(
     store: Store, profile: Profile, ids: Sequence[str], *, oldest: int = 0, batch: str | None = None
 ) -> list[bool]:
-    """Remove documents, or those of them that are in a batch; return for each whether it was removed.
+    """Remove the documents of ids, or those of them that are in a batch; return for each whether it was removed.
 
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
     of an original the list of its copies. Block rows stay until `vacuum`.
@@ -122,13 +121,13 @@ def remove_documents(
 
 
 def is_in(batch: str, state: DocumentState) -> bool:
-    """Return whether the decision in force of a document cell is of a batch."""
+    """Return whether the decision in force in a document cell is about a text of this batch."""
     decision = state.shown()
     return decision is not None and decision.batch == batch
 
 
 def kept_growing(store: Store, entries: Entries) -> StoreBusy:
-    """Return the error of a transaction that every attempt found too little room for."""
+    """Return the error for a batch whose transaction found too little room in the store at every attempt."""
     return StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
 
 
@@ -137,7 +136,7 @@ def _lost(count: int, name: str) -> StoreBusy:
 
 
 class Attempt:
-    """One attempt at a read and the write that rests on it; it ends without an error where another may do better."""
+    """One attempt at a read and the write that rests on it; it suppresses an error if another attempt may succeed."""
 
     def __init__(self, store: Store, until: float, *, is_last: bool) -> None:
         # A transaction that failed had no effect; a single write without an answer may have had one.
@@ -165,7 +164,7 @@ class Attempt:
 
 
 def attempts(store: Store) -> Iterator[Attempt]:
-    """Repeat a read and the write that rests on it until the write counts.
+    """Yield attempts at a read and the write that rests on it; the caller stops when the write counts.
 
     A timed-out write may have been applied, so each attempt first reads the cells again. If that read fails too, or
     writes keep failing for `LOOK_S`, the store's error is raised. A transaction that had no effect, because the store

@@ -1,6 +1,6 @@
 """Claims: of near copies offered at the same time by many writers exactly one becomes the original.
 
-Where the store has transactions, query, decision and writes are one of them. Elsewhere each document is a small state
+Where the store has transactions, query, decision and writes are one transaction. Elsewhere each claim is a small state
 machine over its own document cell, which changes by compare-and-set only: no lock, no leader.
 """
 

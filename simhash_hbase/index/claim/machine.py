@@ -1,4 +1,4 @@
-"""A batch of claims under way: their steps, their cells, the changes of these, and the answers."""
+"""A batch of claims under way: their steps, their document cells and how these change, and their answers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ TOKEN_BYTES = 8
 UNANSWERED = (StoreTimeout, StoreUnavailable)
 
 Claimed: TypeAlias = Decision | ClaimContended
-"""The decision about one document; the error where other writers kept winning."""
+"""The decision about a document, or the error for a document that stayed contested."""
 
 
 class Step(Enum):
@@ -56,15 +56,15 @@ class Neighbour(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """One document on its way to a decision."""
+    """The claim of one document, on its way to a decision."""
 
     at: int  # Position of the document in the batch.
     id: str
     text: Text
     order: tuple[int, int]
-    """The claim with the smaller order goes on where two are in each other's way; kept over all attempts."""
+    """Of two claims within each other's reach the one with the smaller order goes on; kept over all attempts."""
     batch: str | None = None  # The batch that the document comes in.
-    token: bytes = b""  # The attempt, in every cell that it writes.
+    token: bytes = b""  # Identifies the attempt, in every cell that it writes.
     step: Step = Step.READ_OWN
     state: DocumentState | None = None  # The claim's own document cell, as last read or written.
     value: bytes | None = None  # The bytes of the cell.
@@ -73,12 +73,12 @@ class Claim:
     written_s: float = 0.0  # When the cell was last written, by the timer.
     failed: int = 0  # Attempts that ended because others had changed the cell.
     near: list[Neighbour] = field(default_factory=list)
-    is_partial: bool = False  # Whether an original in force was found among these, so that no others were looked for.
+    is_partial: bool = False  # Whether an original in force is among `near`, so that no others were looked for.
     awaited: Neighbour | None = None  # The claim that this one gave way to.
     mates: list["Claim"] = field(default_factory=list)  # Earlier documents of the batch that this one is held for.
     planned: Outcome | None = None  # The decision if its only mate becomes an original.
     answer: Claimed | None = None
-    is_recorded: bool = False  # Whether the answer was there before.
+    is_recorded: bool = False  # Whether the answer is a decision that the index had before.
 
     @property
     def key(self) -> tuple[tuple[int, int], bytes]:
@@ -91,7 +91,7 @@ class Claim:
         return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
 
     def begin(self) -> None:
-        """Start an attempt from the beginning."""
+        """Start an attempt, with a new token and from the first step."""
         self.token = urandom(TOKEN_BYTES)
         self.step = Step.READ_OWN
 
@@ -110,7 +110,7 @@ class Watched:
         self._seen: dict[str, tuple[bytes, float]] = {}
 
     def observe(self, name: str, value: bytes) -> bool:
-        """Note the value of a cell; return whether the cell has had this value for a lease."""
+        """Note the value of an id's cell; return whether the cell has had this value for a lease."""
         now = self._timer.monotonic()
         held, since = self._seen.get(name, (None, now))
         if held != value:
@@ -120,7 +120,7 @@ class Watched:
 
 
 def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
-    """Make the cell of a claim that begins; a decision for another text stays in force beside it."""
+    """Return the pending cell of a claim that begins; a decision for another text stays in force in it."""
     previous = claim.state and claim.state.shown(oldest)
     if previous and previous.text == claim.text:
         previous = None
@@ -132,7 +132,7 @@ def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
 
 
 def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
-    """Make the cell of a duplicate, whatever stands there now."""
+    """Return the cell of a claim that is decided a duplicate, whether or not the claim holds its cell."""
     new = claim.state if claim.holds_cell else None
     return msgspec.structs.replace(
         new or _begun(claim, "duplicate", now, None),
@@ -147,18 +147,18 @@ def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
 
 
 def as_original(pending: DocumentState) -> DocumentState:
-    """Make the cell of an original."""
+    """Return the cell of a pending claim that is decided an original."""
     return msgspec.structs.replace(pending, state="original", previous=None)
 
 
 def give_way(claim: Claim, pending: DocumentState, to: Neighbour) -> DocumentState:
-    """Make the cell of a claim that waits for one with a smaller order."""
+    """Return the cell of a claim that waits for a neighbour with a smaller order; note which one it is."""
     claim.awaited = to
     return anew(pending, "yielded")
 
 
 def anew(state: DocumentState, now: State) -> DocumentState:
-    """Return the cell in another state, with bytes that it never had.
+    """Return a claim's cell in another state, with bytes that the cell never had.
 
     A compare-and-set that was not answered may be executed long after: it must not find its expected bytes again.
     """
@@ -188,12 +188,12 @@ def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None)
 STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
 
 ClaimStates: TypeAlias = Sequence[tuple[Claim, DocumentState]]
-"""Claims, and the new states of their own cells."""
+"""Claims, each with the new content of its own document cell."""
 
 
 @dataclass(slots=True, eq=False)
 class ClaimBatch:
-    """A batch of claims under way; whatever changes document cells, theirs and others', goes through it."""
+    """A batch of claims under way; all changes of document cells, its claims' and others', go through it."""
 
     store: Store
     profile: Profile
@@ -208,7 +208,7 @@ class ClaimBatch:
         return [claim for claim in self.claims if claim.answer is None]
 
     def change(self, claim: Claim, new: DocumentState, stored: StoredState | None = None) -> Change:
-        """Make the change of a claim's own cell; `stored` is the decision that it replaces."""
+        """Return the change of a claim's own cell to `new`; `stored` is the decision that it replaces."""
         return Change.of(claim.at, self.entries.id_digests[claim.at], stored, new, checksum=self.profile.checksums)
 
     def answer(self, claim: Claim, state: DocumentState) -> None:
@@ -218,7 +218,7 @@ class ClaimBatch:
         claim.near = []
 
     def start_over(self, claim: Claim) -> None:
-        """Begin another attempt, unless there were too many."""
+        """Begin another attempt of a claim; after too many its answer is `ClaimContended`."""
         claim.failed += 1
         claim.begin()
         if claim.failed >= ATTEMPTS:
@@ -227,7 +227,7 @@ class ClaimBatch:
             )
 
     def commit(self, cells: ClaimStates) -> None:
-        """Change the own cells of claims, all in one round of calls."""
+        """Write the claims' own cells anew, each with the content given for it, all in one round of calls."""
         put, swapped = [], []
         for claim, new in cells:
             claim.stamp = max(claim.stamp, new.stamp)
@@ -241,7 +241,7 @@ class ClaimBatch:
         self._write(swapped, is_first=False)
 
     def _write(self, cells: ClaimStates, *, is_first: bool) -> None:
-        """Put cells into empty ones, or compare and set them; take over those that stand, and look at the others."""
+        """Put first cells, or compare and set cells; note in claims which were written, and read the others again."""
         if not cells:
             return
         changes = [self.change(claim, new) for claim, new in cells]
@@ -267,7 +267,7 @@ class ClaimBatch:
         self.look_again([claim for (claim, _), _, stands in results if not stands])
 
     def look_again(self, claims: Sequence[Claim]) -> None:
-        """Read the own cells of claims whose compare-and-set was refused or not answered, and go on from there."""
+        """Read the cells of claims whose write was refused or not answered; answer, go on, or start over by these."""
         if not claims:
             return
         arrived = []
@@ -284,7 +284,7 @@ class ClaimBatch:
         self._arrive(arrived)
 
     def _arrive(self, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> None:
-        """Note in each claim its new cell, answer decided ones, and drop the members of outdated cells."""
+        """Note in each claim its new cell, answer decided claims, and delete the members of outdated cells."""
         changes = []
         for claim, new, value in claims:
             # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that
@@ -300,7 +300,7 @@ class ClaimBatch:
         documentrows.drop_members(self.store, changes)
 
     def renew(self) -> None:
-        """Renew the leases of the claims that hold their cells, each after a third of it."""
+        """Renew the leases of the claims that hold their cells, each after a third of a lease."""
         due = self.timer.monotonic() - self.profile.lease_s / 3
         holders = [claim for claim in self.claims if claim.holds_cell and claim.written_s <= due]
         steps = [claim.step for claim in holders]
@@ -311,7 +311,10 @@ class ClaimBatch:
                 claim.step = step
 
     def give_up(self, cells: Iterable[StoredState]) -> None:
-        """Put back the cells of crashed writers; whether it was done is seen by the next look."""
+        """Give up undecided claims, as of crashed writers: in their cells the decision before returns.
+
+        The next look sees whether that was done.
+        """
         swaps = [
             Swap(*state.key, value, encode(state.abandoned(), checksum=self.profile.checksums))
             for state, value in {state.id: (state, value) for state, value in cells}.values()
@@ -319,12 +322,12 @@ class ClaimBatch:
         self._swap(swaps)
 
     def bury(self, cells: Iterable[StoredState]) -> None:
-        """Remove originals that have expired: only then are they no obstacle, to this writer and to others."""
+        """Remove originals that have expired: until then no claim near one of them becomes an original."""
         changes, checksum = [], self.profile.checksums
         for at, stored in enumerate({cell[0].id: cell for cell in cells}.values()):
             state, _ = stored
             if state.is_undecided:
-                # The decision before it has expired; the claim goes on.
+                # Only the decision before the claim has expired; the claim goes on.
                 going_on = msgspec.structs.replace(state, previous=None)
                 changes.append(Change.of(at, id_digest(state.id), stored, going_on, checksum=checksum))
             else:
@@ -345,7 +348,7 @@ class ClaimBatch:
                 claim.state, claim.value = change.new, change.value
 
     def refresh(self, originals: Iterable[str | None]) -> set[str]:
-        """Write down that originals were named; return those that have to be looked at again."""
+        """Note that originals were named, so were seen; return the ids of those that have to be looked at again."""
         named = sorted({name for name in originals if name is not None})
         if not named:
             return set()
@@ -357,7 +360,7 @@ class ClaimBatch:
         return {change.new.id for change in refused}
 
     def _swap(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of other writers; the next look sees which changes were refused or not answered."""
+        """Change other writers' cells by compare-and-set; return which were changed: none if the store is silent."""
         try:
             return self.store.compare_and_set(swaps) if swaps else []
         except UNANSWERED:

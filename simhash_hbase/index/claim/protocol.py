@@ -1,4 +1,4 @@
-"""Claiming a batch: in one transaction, or, where the store can only compare and set, by the protocol.
+"""The claim of a batch: in one transaction, or, where the store can only compare and set, by the protocol.
 
 In a transaction a batch is queried, decided and written. By the protocol, many small state machines are advanced by one
 loop. Each claim first makes its own cell pending and itself findable, and only then looks for others. So at least
@@ -34,7 +34,7 @@ LONGEST_PAUSE_S = 0.25
 
 
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> Decisions:
-    """Decide and write a batch inside one transaction."""
+    """Claim a batch: decide and write it in one transaction; return the decisions."""
     deduplicator = Deduplicator(store, profile)
     for attempt in attempts(store):
         with attempt:
@@ -67,7 +67,7 @@ def claim_by_protocol(
     timer: Timer,
     deadline_s: float | None = None,
 ) -> list[machine.Claimed]:
-    """Decide and write a batch by compare-and-set.
+    """Claim a batch beside other writers, by compare-and-set; return the answer to each document.
 
     For a batch of new documents: two queries, two rounds of compare-and-set, and the writes of `add` between them. A
     process that ends in the middle leaves claims that others give up after the profile's lease.
@@ -105,7 +105,7 @@ def claim_by_protocol(
 
 
 def _advance(run: ClaimBatch) -> None:
-    """Do the steps in order; a claim that comes to a later step takes it in the same pass."""
+    """Do the next steps of all undecided claims, in order; a claim that comes to a later step takes it, too."""
     for step, act in (
         (Step.READ_OWN, read_own),
         (Step.QUERY, first_query),
@@ -120,7 +120,7 @@ def _advance(run: ClaimBatch) -> None:
 
 
 def read_own(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Read the own cells: repeat a decision for this text, wait for another attempt, or go on."""
+    """Read the claims' own cells: repeat a decision for this text, wait for another attempt, or go on."""
     overdue = []
     oldest = run.profile.oldest(run.clock())
     for claim, stored in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
@@ -139,7 +139,7 @@ def read_own(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Decide as if nobody else wrote; a document that would be an original becomes pending.
+    """Decide claims as if nobody else wrote; a document that would be an original becomes pending.
 
     Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
     away from, a document that is moving away from a text near a held one, and a document near a held one whose decision
@@ -169,7 +169,7 @@ def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def release(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Go on with claims whose mates are decided: a duplicate as planned, or from the beginning.
+    """Go on with held claims whose mates are decided: a duplicate as planned, or from the beginning.
 
     Claims that begin again do so together with those that are held for them alone: their first query compares them with
     each other in their order, as before. So a flood of equal texts takes a few passes, not one for each text.
@@ -190,7 +190,7 @@ def release(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def write_rows(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Write members and block rows of pending claims: others' second queries find them from then on."""
+    """Write members and block rows of pending claims: from then on second queries of other claims find these."""
     changes = [run.change(claim, claim.state) for claim in claims if claim.state is not None]
     documentrows.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
     for claim in claims:
@@ -198,7 +198,7 @@ def write_rows(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def second_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Find all members within reach, whatever their state: a claim that does not find this one is found by it."""
+    """Find all members within the claims' reach, whatever their state: of two near claims one finds the other."""
     is_original = found_since(run.profile.oldest(run.clock()))
     for claim in claims:
         claim.near, claim.is_partial = [], False
@@ -220,7 +220,7 @@ def second_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def see_recorded(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Write down that documents with a decision were offered again; say of duplicates whether their original stands."""
+    """Note that documents with a recorded decision were seen again; mark duplicates whose original does not stand."""
     repeated = [(claim, claim.answer) for claim in claims if isinstance(claim.answer, Decision)]
     if not repeated:
         return
@@ -233,7 +233,7 @@ def see_recorded(run: ClaimBatch, claims: Sequence[Claim]) -> None:
         original = cell and cell[0].found(oldest)
         standing = original.text if original else None
         if (later := decided.get(str(decision.of), claim)).at > claim.at:
-            # The original got another text after this document's turn.
+            # The original has got another text after this document's turn: the text before counts.
             standing = later.standing
         of_text = claim.state.of_text if claim.state else None
         if is_of_removed(of_text, standing):
@@ -244,7 +244,7 @@ def see_recorded(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def look(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Read the neighbours' cells, then decide, give way, or leave a claim as it is: it waits."""
+    """Read the cells of the claims' neighbours; then each claim is decided, gives way, or is left waiting."""
     names = sorted({neighbour.id for claim in claims for neighbour in claim.near})
     cells = dict(zip(names, read_states(run.store, names) if names else (), strict=True))
     now = run.clock()
@@ -262,18 +262,18 @@ def look(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 @dataclass(slots=True)
 class Verdicts:
-    """The writes that a look at the neighbours of many claims asks for."""
+    """The writes that follow from the document cells of many claims' neighbours."""
 
     cells: Mapping[str, StoredState | None]  # The neighbours' document cells, by their ids.
     leases: Watched
     oldest: int
     now: int
-    own: list[tuple[Claim, DocumentState]] = field(default_factory=list)
-    overdue: list[StoredState] = field(default_factory=list)
-    expired: list[StoredState] = field(default_factory=list)
+    own: list[tuple[Claim, DocumentState]] = field(default_factory=list)  # Claims and their new cells.
+    overdue: list[StoredState] = field(default_factory=list)  # Cells of claims whose writers have crashed.
+    expired: list[StoredState] = field(default_factory=list)  # Cells of originals that have expired.
 
     def judge_pending(self, claim: Claim, state: DocumentState) -> None:
-        """Judge a claim whose members and rows are written."""
+        """Note the writes for a pending claim, whose member and rows are written: it is decided, gives way or waits."""
         near = [(neighbour, stored) for neighbour in claim.near if (stored := self.cells[neighbour.id])]
         originals = [(n, decision, stored) for n, stored in near if (decision := stored[0].found_under(n.text))]
         live = [(n, decision) for n, decision, _ in originals if decision.seen >= self.oldest]
@@ -295,7 +295,7 @@ class Verdicts:
             self.own.append((claim, machine.as_original(state)))
 
     def judge_yielded(self, claim: Claim, state: DocumentState) -> None:
-        """Judge a claim that gave way to another one."""
+        """Note the writes for a claim that gave way: it is decided a duplicate, waits, or is pending again."""
         awaited = claim.awaited
         stored = self.cells.get(awaited.id) if awaited else None
         if awaited and stored:
@@ -303,11 +303,11 @@ class Verdicts:
             if decision := cell.found_under(awaited.text, self.oldest):
                 self.own.append((claim, _duplicate(claim, [(awaited, decision)], self.now)))
                 return
-            # Another attempt of the one waited for, with a larger order, is not waited for.
+            # A later attempt of the awaited claim, with a larger order, is not waited for.
             if cell.is_undecided and cell.text == awaited.text and machine.key_of(cell) < claim.key:
                 self.overdue += [stored] if self.leases.observe(awaited.id, value) else []
                 return
-        # Other claims may have passed by meanwhile: this one stands again, and queries again.
+        # Other claims may have been decided meanwhile: this one becomes pending again, and queries again.
         self.own.append((claim, machine.anew(state, "pending")))
 
 

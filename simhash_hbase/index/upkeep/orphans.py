@@ -25,7 +25,7 @@ LEAST_GRACE_MS = 2 * MARGIN_MS
 
 
 def cutoff_of(store: Store, profile: Profile, now: int) -> int:
-    """Return the time, in milliseconds, up to which leftovers may be deleted: `now` less the grace."""
+    """Return the time, in ms since 1970, up to which leftovers may be deleted: `now` less the grace period."""
     grace_ms = round(profile.grace_s * 1000)
     # Without transactions a delete also hides what is written later below its timestamp.
     return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
@@ -37,7 +37,7 @@ def is_member(cell: Cell) -> bool:
 
 
 def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
-    """Select the member cells that no document cell names; one that does not decode may."""
+    """Return the member cells that no document cell names; a document cell that does not decode may name them."""
     cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
     states = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
     stale = []
@@ -50,7 +50,7 @@ def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
 
 
 def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of rows without a document of their fingerprint, and for other than block rows of their segment."""
+    """Return a mask of block rows whose fingerprint has no member, and of other rows that no member of it has."""
     is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
     simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
@@ -60,7 +60,7 @@ def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[
 
 
 def has_twin(store: Store, profile: Profile, rows: keys.BlockRows, *, standing: bool) -> NDArray[np.bool_]:
-    """Return which rows of sketches and passages are one bit apart from a row on which store and members disagree.
+    """Return a mask of sketch and passage rows one bit apart from a row on which store and members disagree.
 
     That row either stands and is of no member, or is of a member and does not stand: nothing says which of both is
     right.
@@ -90,9 +90,9 @@ def _are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
 
 
 def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of the orphans that may be right: their fingerprint has a member that is not sure to be.
+    """Return a mask of the orphans that may be right: their fingerprint has a member that may be damaged.
 
-    A member is not if its checksum is wrong; without checksums, if a row that it lacks is one bit apart.
+    A member may be if its checksum is wrong; without checksums, if a row that it lacks is one bit apart.
     """
     # Most orphans are of documents that were removed: nobody has their fingerprint any more.
     simhashes, where = np.unique(orphans.simhashes, return_inverse=True)
@@ -105,14 +105,14 @@ def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray
 
 
 def _with_altered_member(store: Store, profile: Profile, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Select the fingerprints of which a member has a wrong checksum."""
+    """Return the fingerprints of which a member has a wrong checksum."""
     asked = np.unique(simhashes)
     rows = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(asked), limit=profile.max_members)
     return asked[np.array([bool(with_wrong_checksum(profile, cells)) for cells in rows], np.bool_)]
 
 
 def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which fingerprints have no member at all."""
+    """Return a mask of the fingerprints that have no member at all."""
     lonely = np.empty(len(simhashes), np.bool_)
     for begin in range(0, len(simhashes), FINGERPRINTS_AT_ONCE):
         asked = keys.member_rows(simhashes[begin : begin + FINGERPRINTS_AT_ONCE])
@@ -122,7 +122,7 @@ def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.b
 
 
 def _without_segment(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Compare sketch and passage rows with those that the members of their fingerprints have.
+    """Return a mask of the sketch and passage rows that no member of their fingerprint has.
 
     Members are read in the order of their fingerprints, each once for all of its rows.
     """
@@ -144,7 +144,7 @@ def _without_segment(store: Store, profile: Profile, rows: keys.BlockRows) -> ND
 def _without_members(
     store: Store, profile: Profile, rows: keys.BlockRows, found: Sequence[Sequence[Cell]]
 ) -> NDArray[np.bool_]:
-    """Compare rows with the members that were `found` under their fingerprints, which ascend."""
+    """Return a mask of rows that no member has; `found`: the first members of each fingerprint, which ascend."""
     simhashes, owners = np.unique(rows.simhashes, return_inverse=True)
     held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
     own = _keys(rows.prefixes, owners)
@@ -161,7 +161,7 @@ def _without_members(
 def _keys_of_members(
     profile: Profile, owners: NDArray[np.intp], members: Sequence[Sequence[Cell]]
 ) -> NDArray[np.uint64]:
-    """List the sketch and passage rows of members; one that does not decode has none."""
+    """Return the keys, as of `_keys`, of the sketch and passage rows of members; a damaged member has none."""
     values = [cell.value for cells in members for cell in cells]
     fields = documentcells.decode_row_fields(values, bands=profile.bands)
     sketches = Sketches.unpacked(fields.sketches, profile.bands)
@@ -173,5 +173,5 @@ def _keys_of_members(
 
 
 def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """Put prefix and place of the fingerprint, of which a page has few, into one integer."""
+    """Return each row as an integer: its prefix and the position of its fingerprint, of which a page has few."""
     return prefixes << np.uint64(64 - layout.PREFIX_BITS) | owners.astype(np.uint64)

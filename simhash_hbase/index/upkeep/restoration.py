@@ -1,4 +1,4 @@
-"""Restoration: cells that are damaged or lost are written anew, from their checksums or from what agrees with them."""
+"""Restoration: damaged and lost cells are written anew, by their checksums or from the other cells of the document."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ _KINDS = {layout.FLAG_MEMBERS: "member cell", layout.FLAG_COPIES: "copy's cell",
 
 
 def damage(cell: Cell, problem: str) -> CorruptIndex:
-    """Make the error that names the id of a cell which decodes."""
+    """Return the error about a damaged cell that still decodes; it names the cell's id."""
     name = own_id(documentcells.id_of(cell.value))
     return CorruptIndex(problem.format(_KINDS[keys.row_flag(cell.row)]), named=f": {name!r}")
 
@@ -27,7 +27,7 @@ def damage(cell: Cell, problem: str) -> CorruptIndex:
 def restore_documents(store: Store, profile: Profile, walk: Walk, on_damage: DamageCallback | None) -> int:
     """Write damaged and lost document cells anew from their members, where all rows of a member are there.
 
-    Return how many. A document cell is damaged if it does not decode, is in another row than that of its id, or names a
+    Return how many cells. A document cell is damaged if it does not decode, is in another row than its id's, or names a
     fingerprint under which it has no member. Member and rows are then several witnesses against one. The document is
     ``added`` where its cell does not tell the decision. A cell in another row goes back into its own. Before that,
     cells of which a single bit has changed get it back. What then has the right checksum is not damaged.
@@ -66,7 +66,7 @@ def restore_documents(store: Store, profile: Profile, walk: Walk, on_damage: Dam
 def _put_back_bits(
     store: Store, profile: Profile, cells: Sequence[Cell], on_damage: DamageCallback | None
 ) -> dict[CellKey, Cell]:
-    """Put back the single bit that has changed in each of some cells; return those cells as they are read back."""
+    """Put back the single bit that has changed in cells with a wrong checksum; return those cells as read back."""
     altered = with_wrong_checksum(profile, cells)
     pairs = [(cell, cell._replace(value=value)) for cell in altered if (value := checksums.mended(cell.value))]
     # If several bits have changed, the checksum may name a bit that has not.
@@ -86,7 +86,9 @@ def _put_back_bits(
 
 
 def _put_back_cells(store: Store, damaged: Sequence[Cell]) -> int:
-    """Write document cells that are in another row than that of their id into their own, if nothing is there.
+    """Write document cells that are in another row than that of their id into their own; return how many.
+
+    Nothing is written where that row has a cell.
 
     Only cells that have a member or an entry among copies are written: without one the id itself may be damaged.
     """
@@ -117,7 +119,7 @@ def _restore_document(
 
 
 def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.Member | None:
-    """Decode a member that is in its place and has all its rows; else None."""
+    """Return the decoded member of a cell that is in its place and has all its rows; else None."""
     try:
         member = documentcells.decode_member(cell.value, bands=profile.bands)
     except CorruptIndex:
@@ -132,7 +134,7 @@ def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.M
 
 
 def without_document(store: Store, profile: Profile, members: Sequence[Cell]) -> list[Cell]:
-    """Select the members with all their rows whose document cell is lost.
+    """Return the members with all their rows whose document cell is lost.
 
     None in a store without transactions, or while a load is not finished.
     """
@@ -142,7 +144,7 @@ def without_document(store: Store, profile: Profile, members: Sequence[Cell]) ->
     cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
     documents = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
     lonely = [cell for cell, document in zip(members, documents, strict=True) if document is None]
-    # Not those that a writer has removed since they were read.
+    # Members that a writer has removed since they were read are left out.
     return [cell for cell in still_there(store, lonely) if _whole_member(store, profile, cell) is not None]
 
 

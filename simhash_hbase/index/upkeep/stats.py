@@ -1,4 +1,4 @@
-"""Figures of an index: how many documents, rows and bytes, how crowded its prefixes and how alike its regions are.
+"""Figures of an index: numbers of documents, rows and bytes; how crowded prefixes are, and how equal regions.
 
 A large index is sampled: parts of the key space are read, of each region alike and chosen at random, and each stands
 for more.
@@ -96,7 +96,7 @@ class Stats(Shown):
     bytes: Count | None = None  # Bytes on disk, or in a server's memory; None where the store does not know.
     prefixes: Count | None = 0  # Distinct prefixes; None where the store does not know.
     rows_per_prefix: dict[str, Count] = field(default_factory=dict)
-    """Prefixes by the number of their rows: 1, 2, 3-4, 5-8, …"""
+    """How many prefixes have 1, 2, 3-4, 5-8, … rows."""
     hottest: list[HotPrefix] = field(default_factory=list)  # The most crowded prefixes of those that were read.
     truncated_prefixes: Count | None = 0
     """Prefixes with more rows than a query reads: answers that ask for one say ``truncated``."""
@@ -125,7 +125,7 @@ class Slice(NamedTuple):
 
 
 def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
-    r"""Turn the first keys of regions into ranges of prefixes.
+    r"""Return the range of prefixes of each region, from the first keys of the regions.
 
     Examples
     --------
@@ -137,12 +137,12 @@ def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
 
 
 def whole_slices(bounds: Sequence[Bounds]) -> list[Slice]:
-    """Return a slice for each whole region."""
+    """Return a slice for each region, which is the whole region."""
     return [Slice(number, start, stop, 1.0) for number, (start, stop) in enumerate(bounds)]
 
 
 def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
-    """Choose a 64th of every region, anew each time, spread over 64 places of the key space or more."""
+    """Return slices of a 64th of every region, chosen at random, spread over 64 places of the key space or more."""
     places = -(-STRETCHES // len(bounds))
     slices = []
     for region, (start, stop) in enumerate(bounds):
@@ -173,12 +173,12 @@ class Tally:
 
     @property
     def rows(self) -> float:
-        """Block rows."""
+        """The number of block rows in all regions."""
         return sum(self.rows_in.values())
 
     @property
     def truncated_prefixes(self) -> float:
-        """Prefixes with more rows than a query reads."""
+        """The number of prefixes with more rows than a query reads."""
         return sum(n for rows, n in self.prefixes.items() if rows > self._profile.max_rows_per_prefix)
 
     def read(self, store: Store, slices: Sequence[Slice]) -> None:
@@ -202,7 +202,7 @@ class Tally:
             flag = keys.row_flag(cell.row)
             if flag == layout.FLAG_DOCUMENT:
                 state = documentcells.decode_document(cell.value)
-                # For a claim under way the decision counts that stands until it ends.
+                # For a claim under way the decision before it counts, which is in force until the claim ends.
                 state = state.in_force() or state
                 self.states[state.state] += part.weight
                 day = state.order[0] // clock.MS_A_DAY
@@ -214,12 +214,12 @@ class Tally:
                         self.distances[state.distance] += part.weight
             elif flag == layout.FLAG_MEMBERS:
                 row, members = cell.row, members + 1 if cell.row == row else 1
-                # Counted once, when it goes above the limit of a query.
+                # A fingerprint is counted once, when its members exceed the limit of a query.
                 self.truncated_fingerprints += part.weight * (members == self._profile.max_members + 1)
 
 
 def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
-    """Count rows a prefix; a prefix that a page cuts is carried over to the next."""
+    """Yield distinct prefixes with their numbers of rows; a prefix that a page cuts is carried over to the next."""
     carried, carry = np.empty(0, np.uint64), 0
     for page in walk.rows(store.scan_range(part.start, part.stop, page=PAGE)):
         prefixes, rows = np.unique(np.concatenate([carried, page.prefixes]), return_counts=True)
@@ -231,7 +231,7 @@ def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.ui
 
 
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None = None) -> Stats:
-    """Count documents, rows and bytes, and add versions, options and the last backup of the index.
+    """Return the figures of an index: documents, rows, bytes, versions, options and the time of the last backup.
 
     A sample is chosen at random each time. A store that keeps rows in no order is read whole.
     """
@@ -274,7 +274,7 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
 
 
 def _is_small(store: Store, size: StoreSize) -> bool:
-    """Tell, by one call at most, whether an index is quickly read whole."""
+    """Return whether an index is quickly read whole, by one call of the store at most."""
     if size.rows is not None:
         return size.rows[layout.FAMILY_BLOCKS] <= READ_WHOLE
     first = next(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), None)

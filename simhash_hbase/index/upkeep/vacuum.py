@@ -45,7 +45,7 @@ def vacuum(
     yes: bool = False,
     watch: ProgressCallback | None = None,
 ) -> Vacuumed:
-    """Delete expired documents, old removals, and members and block rows without a document.
+    """Delete expired documents, old removals, and members and rows without a document; return how many of each.
 
     Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
     transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
@@ -80,7 +80,7 @@ def vacuum(
 
 
 def _delete_rows(store: Store, profile: Profile, rows: keys.BlockRows, cutoff: int, writing: int) -> int:
-    """Delete the rows that have no member still; return how many are gone."""
+    """Delete those of the rows that still have no member; return how many are gone."""
     doomed = rows.where(memberless(store, profile, rows))
     store.delete_rows(doomed, timestamp=cutoff)
     # Inside a transaction no member of these rows can have appeared since they were read.
@@ -150,10 +150,10 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
         for cell, state in decode_cells(cells, profile.bands)[0]
         if max(cell.timestamp or 0, state.stamp) <= cutoff and cell not in altered
     ]
-    # The timestamp of a claim's cell may be no time.
+    # The timestamp of a claim's cell may be made of its token, so no time.
     undecided = [(c, state) for c, state in old if state.is_undecided and state.seen <= cutoff]
     if undecided:
-        # The decision before it returns; a live writer starts again.
+        # The decision before the claim returns; a live writer starts again.
         swaps = [
             Swap(
                 cell.row,

@@ -87,13 +87,13 @@ class Verified:
     cells until their time has come or HBase compacts the table; cells by such a clock are not deleted before."""
 
     def count_repairs(self, wanted: int, done: int) -> None:
-        """Add to the numbers of repaired and of not repaired cells."""
+        """Note that `done` of `wanted` cells or rows were repaired, and the others not."""
         self.repaired += done
         self.not_repaired += wanted - done
 
     @property
     def wrong(self) -> int:
-        """Number of things wrong that were not repaired."""
+        """The number of things found wrong that were not repaired."""
         found = self.missing_documents + self.missing_members + self.incomplete + self.malformed_rows
         return found + self.undecodable + self.wrong_checksums + self.wrong_distances - self.repaired
 
@@ -106,7 +106,7 @@ def verify(
     watch: ProgressCallback | None = None,
     on_damage: DamageCallback | None = None,
 ) -> Verified:
-    """Check that rows, members and document cells agree.
+    """Check that rows, members and document cells agree; return the counts.
 
     With `times` it repairs. `on_damage` is called with the row of each damaged cell, and with an error that says what
     is wrong.
@@ -136,7 +136,7 @@ def verify(
 
 
 class Times(NamedTuple):
-    """The timestamps of what a repair writes and deletes, in ms since 1970."""
+    """The timestamps for cells that a repair writes, and the latest of those that it deletes; ms since 1970."""
 
     writing: int
     cleaning: int
@@ -148,7 +148,7 @@ class Times(NamedTuple):
 
 
 class _Verification(NamedTuple):
-    """Checks an index page by page, counts, and repairs if it is given the times for that."""
+    """A check of an index, page by page, which adds to `result`; it repairs if it has the times for that."""
 
     store: Store
     profile: Profile
@@ -156,10 +156,10 @@ class _Verification(NamedTuple):
     result: Verified
     on_damage: DamageCallback | None
     owners: set[str]
-    """The ids of documents that were checked when a repair had deleted their damaged members."""
+    """The ids of documents that were checked already, when a repair deleted their damaged members."""
 
     def check_cells(self, cells: Sequence[Cell]) -> None:
-        """Check a page of document cells, members and copies, and the rows that its documents need."""
+        """Check a page of document cells, members and copies, and the rows of its documents; count, and may repair."""
         result, store = self.result, self.store
         decoded, damaged = decode_cells(cells, self.profile.bands, self.on_damage)
         doubtful = {(cell.row, cell.qualifier) for cell in damaged}
@@ -199,12 +199,12 @@ class _Verification(NamedTuple):
         self.owners.update(state.id for state in owners)
 
     def _tell(self, state: documentcells.DocumentState, problem: str) -> None:
-        """Say what is wrong with a document whose cells decode."""
+        """Report to `on_damage` what is wrong with a document whose cells decode."""
         if self.on_damage is not None:
             self.on_damage(state.key[0], CorruptIndex(problem, named=f": {own_id(state.id)!r}"))
 
     def _altered(self, cells: Sequence[Cell]) -> set[Cell]:
-        """Count cells that decode and have a wrong checksum; return them."""
+        """Count the cells, all of which decode, that have a wrong checksum; return those."""
         altered = with_wrong_checksum(self.profile, cells)
         self.result.wrong_checksums += len(altered)
         if self.times:
@@ -215,7 +215,7 @@ class _Verification(NamedTuple):
         return set(altered)
 
     def _check_copies(self, copies: Sequence[Cell], states: Sequence[documentcells.DocumentState]) -> None:
-        """Compare the lists of copies with the decisions."""
+        """Count the stale and missing entries in lists of copies, by the decisions; a repair mends the lists."""
         result, store = self.result, self.store
         stale = still_there(store, with_sound_document(store, self.profile, stale_copies(store, copies)))
         missing = missing_copies(store, states)
@@ -233,12 +233,12 @@ class _Verification(NamedTuple):
             result.repaired_copies += len(stale) - len(still_there(store, stale)) + made
 
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
-        """Look for the members of documents, and for the rows that these call for."""
+        """Count the documents that lack their member or some of their rows; a repair writes these."""
         result, store = self.result, self.store
         cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in found])
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
         again = store.get(layout.FAMILY_DOCUMENTS, [state.key for state in lacking])
-        # Not those that a writer has changed since they were read.
+        # Documents that a writer has changed since they were read are left out.
         now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
@@ -268,8 +268,8 @@ class _Verification(NamedTuple):
         members: Sequence[Cell | None],
         missing: Sequence[documentcells.DocumentState],
     ) -> list[int]:
-        """List the fingerprints for which nothing is made: a cell of their documents is not sure to be right."""
-        # Not a member whose bytes are not those that were written.
+        """Return the fingerprints for which nothing is repaired: a cell of their documents is not sure to be right."""
+        # Members whose bytes are not those that were written.
         altered = set(with_wrong_checksum(self.profile, [cell for cell in members if cell is not None]))
         doubtful = [state.simhash for state, cell in zip(found, members, strict=True) if cell in altered]
         # Where no block row has the fingerprint either, the document cell itself may be damaged. Without transactions
@@ -281,7 +281,7 @@ class _Verification(NamedTuple):
         return doubtful
 
     def _complete_rows(self, absent: keys.BlockRows, doubtful: Sequence[int], times: Times) -> list[int]:
-        """Write absent rows but of doubtful fingerprints; return the fingerprints of which rows are absent still."""
+        """Write absent rows, except of doubtful fingerprints; return fingerprints of which rows are still absent."""
         if not self.profile.checksums:
             # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
             changed = absent.simhashes[has_twin(self.store, self.profile, absent, standing=True)].tolist()
@@ -291,7 +291,7 @@ class _Verification(NamedTuple):
         return [*absent.simhashes[~self.store.has_rows(absent)].tolist(), *doubtful]
 
     def check_block_rows(self, rows: keys.BlockRows) -> None:
-        """Check a page of block rows."""
+        """Count the malformed rows of a page, and its rows without members; a repair deletes the malformed ones."""
         self.result.rows += len(rows.prefixes)
         # The segment of a block row follows from fingerprint and flag; sketch and passage rows may have any.
         tables = len(self.profile.blocks.tables)
@@ -311,7 +311,7 @@ class _Verification(NamedTuple):
             self.result.count_repairs(len(doomed.prefixes), int((~self.store.has_rows(doomed)).sum()))
 
     def _make_cells(self, states: Sequence[documentcells.DocumentState], times: Times) -> int:
-        """Write the cell that goes with each document cell, and its time into that; count those that are read back."""
+        """Write lost members or entries among copies anew, and their time into the document cells; return how many."""
         changes = []
         for at, old in enumerate(states):
             new = msgspec.structs.replace(old, stamp=stamp_above(times.writing, old.stamp))
@@ -334,7 +334,7 @@ def _has_wrong_distance(state: documentcells.DocumentState) -> bool:
 
 
 def _owners(store: Store, profile: Profile, members: Sequence[Cell]) -> list[documentcells.DocumentState]:
-    """Read the documents that queries find under the ids of members' keys, and whose checksums are not wrong."""
+    """Return the documents that queries find, with right checksums, of the ids in these members' keys."""
     digests = sorted({cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in members})
     owners = []
     for cell in store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests))):

@@ -1,4 +1,4 @@
-"""Walks through all cells and rows of an index, a page at a time.
+"""Walks through all cells and rows of an index, a page at a time, with reports of the progress.
 
 The progress of a walk is computed from its keys: these spread evenly, so nothing has to be counted first.
 """
@@ -22,7 +22,7 @@ them: of a book of 100,000 passages, page by page, its 800 kB would be read for 
 T = TypeVar("T")
 
 ProgressCallback = Callable[[int, float], None]
-"""Called with the number of cells and rows that are done with, and with the share of the work that is, 0 to 1."""
+"""Called with the number of cells and rows done so far, and with the share of the work that is done, 0 to 1."""
 
 
 DamageCallback = Callable[[bytes, CorruptIndex], None]
@@ -30,19 +30,19 @@ DamageCallback = Callable[[bytes, CorruptIndex], None]
 
 
 class DocumentPage(NamedTuple):
-    """A page of document cells."""
+    """The document cells of a page, decoded."""
 
     states: list[documentcells.DocumentState]
-    after: bytes  # The row from which a later walk goes on behind this page.
+    after: bytes  # The row at which a later walk continues after this page.
 
 
 def pass_of(watch: ProgressCallback | None, number: int, *, passes: int) -> ProgressCallback | None:
-    """Return the watcher of one walk, the `number`-th from 0, where several follow each other."""
+    """Return the progress callback for one walk, the `number`-th from 0, where several follow each other."""
     return watch and (lambda count, share: watch(count, (number + share) / passes))
 
 
 class Walk:
-    """Reports to a watcher after every page."""
+    """A walk through pages of cells and rows, which calls a `ProgressCallback` after every page."""
 
     def __init__(self, watch: ProgressCallback | None = None, *, passes: int = 2) -> None:
         self._watch = watch
@@ -54,11 +54,11 @@ class Walk:
         return self.pages(pages, lambda page: (len(page), keys.row_prefix(page[-1].row)), before=before)
 
     def rows(self, pages: Iterable[keys.BlockRows], *, before: int = 0) -> Iterator[keys.BlockRows]:
-        """Yield pages of block rows; reports are those of `cells`."""
+        """Yield pages of block rows, and report as `cells` does."""
         return self.pages(pages, lambda page: (len(page.prefixes), int(page.prefixes[-1])), before=before)
 
     def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, int]], *, before: int = 0) -> Iterator[T]:
-        """Yield pages in the order of their keys; `last` gives a page's size and the prefix of its last row."""
+        """Yield pages and report the progress; `last` returns a page's size and the prefix of its last row."""
         for page in pages:
             yield page
             count, prefix = last(page)
@@ -68,7 +68,7 @@ class Walk:
 
 
 def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
-    """Read all block rows, a page at a time, or many pages where the index keeps passages."""
+    """Yield all block rows, a page at a time, or many pages where the index keeps passages."""
     pages = iter(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE))
     if profile.passages is None:
         yield from pages
@@ -79,7 +79,7 @@ def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
 def scan_documents(
     store: Store, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None, *, start: bytes = b""
 ) -> Iterator[DocumentPage]:
-    """Read all document cells, or those from a row on, a page at a time, in the order of the ids' digests.
+    """Yield all document cells, or those from a row on, a page at a time, in the order of the ids' digests.
 
     A damaged cell is left out if `on_damage` takes it; else it raises `CorruptIndex`.
     """
@@ -102,7 +102,10 @@ def scan_documents(
 def decode_cells(
     cells: Sequence[Cell], bands: int, on_damage: DamageCallback | None = None
 ) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
-    """Decode documents, and try members and copies; return apart the cells that do not decode or are in a wrong row."""
+    """Return the decoded document cells, and apart all cells, members and copies too, that are damaged.
+
+    A damaged cell does not decode or is in another row than its id's; `on_damage` is told of each.
+    """
     decoded, damaged = [], []
     for cell in cells:
         try:
@@ -123,12 +126,12 @@ def decode_cells(
 
 
 def with_wrong_checksum(profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
-    """Select the cells whose checksum is not that of their bytes; none in an index without checksums."""
+    """Return the cells whose checksum is not that of their bytes; none in an index without checksums."""
     return [cell for cell in cells if profile.checksums and not checksums.is_sealed(cell.value)]
 
 
 def with_sound_document(store: Store, profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
-    """Select the members and copies whose document cell has the right checksum or is not there."""
+    """Return the members and copies whose document cell has the right checksum or is not there."""
     digests = [cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in cells]
     documents = store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests)))
     pairs = zip(cells, documents, strict=True)
@@ -136,7 +139,7 @@ def with_sound_document(store: Store, profile: Profile, cells: Sequence[Cell]) -
 
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
-    """Read cells again, now that nobody else writes; where others may, they are as fresh as can be."""
+    """Return cells as read again inside a transaction; as they are in a store without transactions."""
     # Without a transaction others write all the time: to read again would be no fresher.
     if not isinstance(store, Transactional):
         return list(cells)

@@ -53,7 +53,7 @@ AtShareArgument = Annotated[
 
 
 def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
-    """Make the server of an index; if `readonly`, without the tools that change it."""
+    """Return the MCP server of an index; if `readonly`, without the tools that change the index."""
     server = _AgentServer(
         "simhash-hbase",
         version=version("simhash-hbase"),
@@ -73,7 +73,7 @@ def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
 
 
 class _AgentServer(MCPServer[None]):
-    """Answers every request, also one that its library cannot decode and would leave without an answer."""
+    """An MCP server that answers every request, also one that its library cannot decode and would leave unanswered."""
 
     async def run_stdio_async(self) -> None:
         requests = _Requests(TextIOWrapper(sys.stdin.buffer, "utf-8", errors="surrogateescape"))
@@ -84,7 +84,7 @@ class _AgentServer(MCPServer[None]):
 
 
 class _Requests(AsyncFile[str]):
-    """The lines of standard input; one that is no message is answered and left out."""
+    """The lines of standard input; a line that is no message is answered with an error and left out."""
 
     answer: Callable[[SessionMessage], Awaitable[None]]
 
@@ -101,7 +101,7 @@ class _Requests(AsyncFile[str]):
 
 
 def _refusal(line: str) -> types.JSONRPCMessage | None:
-    """Answer a line that is no message; a notification and an answer get none."""
+    """Return the error for a line that is no message; None for a blank line, a notification or an answer."""
     reason, code, name, method = "the line is no JSON, or is nested too deeply", types.PARSE_ERROR, None, None
     try:
         request = json.loads(line)

@@ -85,7 +85,7 @@ also be set by a variable SIMHASH_HBASE_OPTION.
 
 
 class _Group(Group):
-    """Imports the module of a command when it is called, so that ``--help`` does not wait for all of them."""
+    """The group of all commands; it imports a command's module when it is called, so ``--help`` waits for none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -141,7 +141,7 @@ def cli(ctx: click.Context, config: str | None) -> None:
 
 
 def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict[str, dict[str, object]]:
-    """Read defaults of the options of each command, which are known by the names that users write."""
+    """Return the values in a settings file, by command and parameter; `known` has the options by their keys there."""
     import tomllib
 
     try:
@@ -170,7 +170,7 @@ def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict
 
 
 def _checked(path: str, item: Option, value: object) -> object:
-    """Refuse a value that click would make another one of: ``true`` is no number."""
+    """Return a value of a settings file; raise `InvalidArgument` if its type is wrong: ``true`` is no number."""
     types: tuple[type, ...]
     if item.is_flag:
         types, wanted = (bool,), "true or false"
@@ -187,10 +187,10 @@ def _checked(path: str, item: Option, value: object) -> object:
 
 
 class Bash(shells.BashComplete):
-    """Completes addresses, too: bash ends a word at a colon, which is one of its ``COMP_WORDBREAKS``."""
+    """Completion in bash, which keeps addresses whole: bash ends a word at a colon, one of its ``COMP_WORDBREAKS``."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the cursor's and the begun one, with addresses in one piece."""
+        """Return the words before the cursor, and the word that is begun there, with addresses in one piece."""
         words, begun = super().get_completion_args()
         whole: list[str] = []
         for word in [*words, begun]:

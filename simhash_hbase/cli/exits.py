@@ -37,12 +37,12 @@ _PARAMETER = re.compile(r"(?<![\w`])'[^']*'(?!\w)|(?<![^\s(])`([a-z_]+)(?:=([^`\
 
 
 def after(refused: int) -> int:
-    """Return the code of a command that finished, with so many records refused."""
+    """Return the exit code of a command that finished and refused so many records."""
     return SOME_REFUSED if refused else DONE
 
 
 def code_of(error: BaseException) -> int:
-    """Return the code of a command that an error ended."""
+    """Return the exit code of a command that an error ended."""
     if isinstance(error, TooManyDuplicates):
         return TOO_MANY_DUPLICATES
     return WRONG_USAGE if isinstance(error, InvalidArgument | InvalidProfile) else FAILED
@@ -50,7 +50,7 @@ def code_of(error: BaseException) -> int:
 
 @dataclass
 class RunState:
-    """One run of the command line, for the place that reports its errors; click hands it from context to context."""
+    """The state of one run of the command line, for the report of its errors; click passes it to each context."""
 
     debug: bool  # Print tracebacks.
     context: click.Context  # That of the command, or of the group until the command is known.
@@ -58,7 +58,7 @@ class RunState:
 
 
 def in_options(sentence: str, context: click.Context) -> str:
-    """Write the parameters that a sentence of the library names as options of the command, or else of another one.
+    """Return a sentence of the library with its parameters as options of the command, or else of another one.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def in_options(sentence: str, context: click.Context) -> str:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str | None, str]]:
-    """Yield the parameters of a command, then those of the commands below it, with the names of their options."""
+    """Yield the parameters of a command and of the commands below it, each with the name of its option."""
     for item in command.params:
         if isinstance(item, click.Option):
             yield item.name, max(item.opts, key=len)
@@ -90,7 +90,7 @@ def _options(command: click.Command) -> Iterator[tuple[str | None, str]]:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Write an error as one sentence: its place, and its reason.
+    """Return an error as one sentence: its place, and its reason.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def sentence_of(error: BaseException) -> str:
 
 
 def usage_sentence(error: click.ClickException) -> str:
-    """Write click's error of wrong usage in the style of all other errors, with the command that prints the help."""
+    """Return click's error of wrong usage as a sentence like other errors, with the command that prints the help."""
     text = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     more = f"; see {context.command_path} --help" if context is not None else ""
@@ -123,7 +123,7 @@ def usage_sentence(error: click.ClickException) -> str:
 
 
 def with_sources(sentence: str, error: BaseException, context: click.Context) -> str:
-    """Add to the sentence about an error where the settings were set that it is about: a variable, or a file.
+    """Return a sentence about an error with the variables or the file that set the options which it is about.
 
     An error is about its parameter, about the fields that an `InvalidProfile` names, and about the options and values
     that stand in its sentence.

@@ -11,7 +11,7 @@ from simhash_hbase.cli.exits import WRONG_USAGE, RunState
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
-CONFIG = "simhash_hbase.settings"  # Where a context has the name of the settings file.
+CONFIG = "simhash_hbase.settings"  # The key of the settings file's name in the `meta` of a context.
 REPEAT = "what was acknowledged stays: repeat the command to go on"
 
 # Suggestions for an unknown word: first a name that means the same elsewhere.
@@ -54,7 +54,7 @@ _COMMANDS = {
 
 
 def wanted_number(kind: click.ParamType[object]) -> str | None:
-    """Describe the numbers that an option takes; None if it takes something else."""
+    """Return in words which numbers an option takes; None if it takes something else."""
     if not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
         return None
     words = ["a whole number" if isinstance(kind, click.types.IntParamType) else "a number"]
@@ -66,10 +66,10 @@ def wanted_number(kind: click.ParamType[object]) -> str | None:
 
 
 class Option(click.Option):
-    """An option with a section of the help, whose value may come from a variable that is named like it.
+    """An option in a section of the help, whose value may come from an environment variable of the same name.
 
-    Variables are click's own, one an option. Its ``auto_envvar_prefix`` would put a command's name into each, and the
-    name of the parameter instead of the option's: a service sets ``SIMHASH_HBASE_ANALYZER`` once for all commands.
+    A service sets ``SIMHASH_HBASE_ANALYZER`` once for all commands. click's ``auto_envvar_prefix`` would put the name
+    of a command into each variable, and the name of the parameter instead of the option's.
     """
 
     def __init__(self, *words: object, section: str = SECTION, **rest: object) -> None:
@@ -85,7 +85,7 @@ class Option(click.Option):
         return max(self.opts, key=len).lstrip("-").replace("-", "_")
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
-        """Convert a value; the error of a wrong number, or one out of range, names the range."""
+        """Return a value in the option's type; the error for a wrong number, or one out of range, names the range."""
         try:
             return super().type_cast_value(ctx, value)
         except click.BadParameter as error:
@@ -115,7 +115,7 @@ option = partial(click.option, cls=Option)  # Declares an option of a command.
 
 
 class Command(click.Command):
-    """A command with examples, and a sentence for an interrupt: a text, or a function of the options."""
+    """A command with examples, and the sentence that an interrupt prints: a text, or a function of the options."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Command(click.Command):
         self.interrupted = interrupted
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; every error of it knows its command."""
+        """Parse the command line; each error has the context of its command, and an unknown option a suggestion."""
         if isinstance(ctx.obj, RunState):
             ctx.obj.context = ctx
         try:
@@ -144,7 +144,7 @@ class Command(click.Command):
             raise
 
     def invoke(self, ctx: click.Context) -> object:
-        """Call the command; the sentence for an interrupt is remembered before."""
+        """Note the sentence for an interrupt, then call the command."""
         if isinstance(ctx.obj, RunState) and self.interrupted is not None:
             left = self.interrupted
             ctx.obj.interrupted = left if isinstance(left, str) else left(**ctx.params)
@@ -178,7 +178,7 @@ class Group(Command, click.Group):
     command_class = Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; nothing is wrong usage, which click has as a message or as success by its version."""
+        """Parse the command line; an empty one is wrong usage, whatever it is to this version of click."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(WRONG_USAGE)
@@ -187,7 +187,7 @@ class Group(Command, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called; suggest another name where there is none of this one."""
+        """Return the command that is called; the error for an unknown name suggests another one."""
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
             raise click.UsageError(f"no such command {args[0]!r}{perhaps(args[0], self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)
@@ -199,7 +199,7 @@ class Group(Command, click.Group):
 
 
 def perhaps(word: str, known: Collection[str]) -> str:
-    """Return how a sentence about an unknown option or command goes on.
+    """Return the end of a sentence about an unknown option or command: the names that may be meant, or nothing.
 
     Examples
     --------

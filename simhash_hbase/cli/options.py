@@ -40,7 +40,7 @@ _store = partial(option, section="HBase options")
 
 
 class OfferedChoice(click.Choice[str]):
-    """A choice of names that also takes those which other packages offer."""
+    """A choice of names that also takes the names of plugins, which other packages offer."""
 
     def __init__(self, choices: Sequence[str], group: str) -> None:
         super().__init__(choices)
@@ -58,7 +58,7 @@ class Choice(SimpleNamespace):
 
 
 def collected(into: str, *options: Decorator, make: Callable[..., object] = Choice) -> Decorator:
-    """Add options to a command, which gets the result of `make` on them as one argument."""
+    """Return a decorator that adds options to a command; the command gets them as one argument, made by `make`."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         @wraps(function)
@@ -99,14 +99,14 @@ def complete_address(ctx: click.Context, parameter: click.Parameter, begun: str)
 
 
 def open_index(url: str, *, collection: str | None = None, readonly: bool = False) -> Index:
-    """Open the index that a command is called with, and import all that help does not wait for."""
+    """Return the open index at the address of a command; the library is imported here, so help need not wait for it."""
     from simhash_hbase import api
 
     return api.open_index(url, collection=collection, readonly=readonly)
 
 
 def open_local_index(url: str, *, collection: str | None = None, readonly: bool = False) -> LocalIndex:
-    """Open the index of a command that needs its rows, which a service does not show."""
+    """Return the open index of a command that needs its rows, so not one behind a service."""
     from simhash_hbase import api
 
     return api.open_local_index(url, collection=collection, readonly=readonly)
@@ -118,7 +118,7 @@ optional_files = click.argument("files", nargs=-1, metavar="[FILE…]", shell_co
 
 
 def _checked_collection(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
-    """Refuse a name before anything is opened or made."""
+    """Return a name; raise an error for an invalid one, before anything is opened or made."""
     if name is not None:
         from simhash_hbase.rows.names import checked_name
 
@@ -131,7 +131,7 @@ collection = option("--collection", metavar="NAME", show_default="none", callbac
 
 
 def checked_batch(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
-    """Refuse a name before anything is opened or made."""
+    """Return a name; raise an error for an invalid one, before anything is opened or made."""
     from simhash_hbase.rows import names
 
     return names.checked_batch(name)
@@ -148,7 +148,7 @@ silent = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none
 
 
 def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
-    """Add ``--format``, perhaps with more choices, ``--quiet`` and ``--debug``: the command gets an `Output`."""
+    """Return a decorator that adds ``--format``, ``--quiet`` and ``--debug``; the command gets an `Output`."""
     choice = _output("--format", "printed_as", type=click.Choice(["json", "table", *also]), default=form,
                      show_default=True, help="JSON lines, or a table for people.")  # fmt: skip
 
@@ -239,12 +239,12 @@ fingerprint = collected("prints", *_fingerprints)
 
 
 class BandDistanceType(click.ParamType[tuple[int, ...]]):
-    """Bits for documents that one band joins, two bands, and so on."""
+    """A list of numbers: the most bits that differ for documents that one band joins, two bands, and so on."""
 
     name = "bits"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Read numbers with commas between them."""
+        """Return the numbers in a text, which has commas between them."""
         try:
             return tuple(int(bits) for bits in str(value).split(","))
         except ValueError:
@@ -341,24 +341,24 @@ index = collected(
 
 
 def table_fields(choice: Choice) -> dict[str, Any]:
-    """Return the chosen options of the table; those of the profile are left out."""
+    """Return the fields of the table in HBase that a choice gives; those of the profile are left out."""
     return {name: value for name in _TABLE_FIELDS if (value := vars(choice)[name]) is not None}
 
 
 def named_options(*choices: Choice) -> str:
-    """Return the options of the command that choices give, for a sentence."""
+    """Return the names of the options that were given in choices, joined by "and" for a sentence."""
     given = {name for choice in choices for name, value in vars(choice).items() if value not in (None, False, ())}
     parameters = click.get_current_context().command.params
     return " and ".join(max(each.opts, key=len) for each in parameters if each.name in given)
 
 
 def fixed_profile(choice: Choice, *, or_else: str) -> str:
-    """Return the error of options that give a profile where an index has one."""
+    """Return the error message for options of a profile in a command whose index has its profile already."""
     return f"the profile is fixed when an index is made: leave out {named_options(choice)}, or {or_else}"
 
 
 def profile_fields(choice: Choice) -> dict[str, Any]:
-    """Return the fields of a profile that a choice gives."""
+    """Return the fields of a profile that a choice gives; raise `InvalidProfile` if the distance needs a scheme."""
     from simhash_hbase.rows.blocks import Scheme
 
     fields = {name: value for name, value in vars(choice).items() if value is not None and name not in _TABLE_FIELDS}

@@ -1,4 +1,4 @@
-"""An index behind the HTTP service, used by its address like one in a folder or in HBase.
+"""Clients of the HTTP service: its index is opened by its address and used like one in a folder or in HBase.
 
 `RemoteIndex` is for threads, `AsyncIndex` for an event loop.
 """

@@ -1,4 +1,4 @@
-"""Connections to a service by HTTPX2, in an event loop of asyncio: with the deadlines of `connections`."""
+"""Connections from an event loop of asyncio to a service, by HTTPX2; deadlines are those of `connections`."""
 
 import ssl
 import time
@@ -20,24 +20,27 @@ T = TypeVar("T")
 
 
 class AsyncConnections:
-    """A pool of connections to one service, for functions that `carried_out` runs; tasks of one event loop share it."""
+    """The `ServiceTransport` of `AsyncIndex`: a pool of connections, for functions that `carried_out` runs.
+
+    Tasks of one event loop share it.
+    """
 
     def __init__(self, url: str, proxy: str | None) -> None:
         self._url = url
         self._client = httpx2.AsyncClient(
             verify=ssl.create_default_context(),
             proxy=proxy,
-            # Proxies are those that the address was looked up for.
+            # `HttpClient` has looked for a proxy in the environment already.
             trust_env=False,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS),
-            # Compression was not asked for, and a small body could become one of any size.
+            # No compression: a small compressed body could expand to any size.
             headers={"Accept-Encoding": "identity"},
         )
         self._free = anyio.Semaphore(CONNECTIONS)
 
     @staticmethod
     def check(url: str) -> None:
-        """Raise ValueError for an address that is none."""
+        """Raise ValueError if a text is not a URL."""
         try:
             httpx2.URL(url)
         except httpx2.InvalidURL as error:
@@ -45,7 +48,7 @@ class AsyncConnections:
 
     @contextmanager
     def response(self, request: ServiceRequest) -> Iterator["_AsyncResponse"]:
-        """Send a request; the body of its answer may be read within the block."""
+        """Send a request and yield its response, whose body can be read within the block."""
         wait_for(self._free.acquire())
         try:
             if self._client.is_closed:
@@ -77,7 +80,7 @@ class AsyncConnections:
         return await self._client.send(asked, stream=True)
 
     def sleep(self, seconds: float) -> None:
-        """Wait before the next try."""
+        """Sleep for some seconds before a request is repeated."""
         wait_for(anyio.sleep(seconds))
 
     def close(self) -> None:
@@ -86,7 +89,7 @@ class AsyncConnections:
 
 
 class _AsyncResponse:
-    """An answer that is being read."""
+    """A response whose body is still being read; see `Response`."""
 
     def __init__(self, response: httpx2.Response, read_s: float, until: float) -> None:
         self.status, self.headers = response.status_code, response.headers
@@ -105,12 +108,12 @@ class _AsyncResponse:
 
 
 async def _until(moment: float, begin: Callable[[], Awaitable[T]]) -> T:
-    """Await the result of `begin`; raise `TimeoutError` when the monotonic clock reaches `moment`."""
+    """Return the awaited result of `begin`; raise `TimeoutError` when the monotonic clock reaches `moment`."""
     with anyio.fail_after(moment - time.monotonic()):
         return await begin()
 
 
 async def _closed(response: httpx2.Response) -> None:
-    """Close a response, in a task that is cancelled, too."""
+    """Close a response, even in a task that is being cancelled."""
     with anyio.CancelScope(shield=True):
         await response.aclose()

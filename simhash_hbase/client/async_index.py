@@ -22,7 +22,7 @@ T = TypeVar("T")
 def _awaited(
     method: Callable[Concatenate[RemoteIndex, P], T],
 ) -> Callable[Concatenate[AsyncIndex, P], Coroutine[Any, Any, T]]:
-    """Make a method that is awaited."""
+    """Return a coroutine method of `AsyncIndex` that calls a method of `RemoteIndex`."""
 
     @wraps(method)
     async def call(self: AsyncIndex, /, *words: P.args, **named: P.kwargs) -> T:
@@ -34,7 +34,7 @@ def _awaited(
 def _iterated(
     method: Callable[Concatenate[RemoteIndex, P], Iterator[T]],
 ) -> Callable[Concatenate[AsyncIndex, P], AsyncIterator[T]]:
-    """Make a method whose results are read by ``async for``."""
+    """Return a method of `AsyncIndex` that yields the results of a method of `RemoteIndex`, by ``async for``."""
 
     @wraps(method)
     def call(self: AsyncIndex, /, *words: P.args, **named: P.kwargs) -> AsyncIterator[T]:
@@ -46,7 +46,10 @@ def _iterated(
 def _streamed(
     method: Callable[Concatenate[RemoteIndex, Iterable[D], P], Iterator[T]],
 ) -> Callable[Concatenate[AsyncIndex, Iterable[D] | AsyncIterable[D], P], AsyncIterator[T]]:
-    """Make a method that also takes what comes by ``async for``, and checks its arguments at the call."""
+    """Return a method as `_iterated` does, which also takes documents from an asynchronous iterable.
+
+    It checks its arguments at the call, not at the first result.
+    """
 
     @wraps(method)
     def call(
@@ -66,10 +69,11 @@ class AsyncIndex:
 
     Notes
     -----
-    Each method is that of `RemoteIndex` of the same name: with its parameters, answers, errors, limits and repetitions.
-    Those of one document are awaited. The results of those with ``_many`` in their names, and of `remove_batch`, are
-    read by ``async for``; the documents may be an iterable or an asynchronous one. A task that is cancelled gives its
-    request up; a write may have been applied by then, as after a `StoreTimeout`.
+    Each method has the parameters, answers, errors, limits and repetitions of the method of `RemoteIndex` with the same
+    name. `remove_batch` and the methods with ``_many`` in their names, except `get_many`, yield their results by
+    ``async for``; their documents may come from an iterable or an asynchronous one. All other methods that send
+    requests are awaited. A task that is cancelled gives its request up; a write may have been applied by then, as after
+    a `StoreTimeout`.
 
     Any number of tasks of one event loop may share an index. They have 16 connections; further calls wait for one.
     """
@@ -86,7 +90,7 @@ class AsyncIndex:
 
     @property
     def address(self) -> str:
-        """The address of the service, and which collection."""
+        """The address of the service, with the name of the collection if the view is of one."""
         return self._remote.address
 
     @property
@@ -108,7 +112,7 @@ class AsyncIndex:
     def rule(
         self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
     ) -> MatchRule:
-        """Make the rule of a query; see `Index.rule`."""
+        """Return the match rule of a query; see `Index.rule`."""
         return self._remote.rule(match=match, distance=distance, similarity=similarity)
 
     add = _awaited(RemoteIndex.add)
@@ -151,14 +155,14 @@ _END: Final = object()
 
 
 async def _results(begin: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
-    """Yield the results of a method."""
+    """Yield the items of the iterator that `begin` returns; each step runs by `carried_out`."""
     results = await carried_out(begin)
     while (result := await carried_out(partial(next, results, _END))) is not _END:
         yield result
 
 
 def _drawn(given: AsyncIterable[D]) -> Iterator[D]:
-    """Yield what comes by ``async for``, within a function that `carried_out` runs."""
+    """Yield the items of an asynchronous iterable, within a function that `carried_out` runs."""
     items = aiter(given)
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Connections to a service by urllib3: an answer must come before a deadline, and its header must come whole.
+"""Connections to a service by urllib3, with a deadline for each whole answer and a check that its header is complete.
 
-A time-out of a socket is one for each piece that arrives, so a server that sends a byte a second is never too late for
-it. `http.client` takes the end of a connection for the end of the header.
+The time-out of a socket counts anew for each piece that arrives, so it never ends an answer of a byte a second.
+`http.client` accepts a header that the end of the connection has cut off.
 """
 
 import socket
@@ -32,7 +32,7 @@ READ_BYTES = 64 << 10
 
 
 class ThreadConnections:
-    """A pool of connections to one service; threads may share it."""
+    """The `ServiceTransport` of `RemoteIndex`: a pool of connections, which threads may share."""
 
     def __init__(self, url: str, proxy: str | None) -> None:
         self._url = url
@@ -43,7 +43,7 @@ class ThreadConnections:
 
     @staticmethod
     def check(url: str) -> None:
-        """Raise ValueError for an address that is none."""
+        """Raise ValueError if a text is not a URL."""
         try:
             urllib3.util.parse_url(url)
         except LocationParseError as error:
@@ -51,7 +51,7 @@ class ThreadConnections:
 
     @contextmanager
     def response(self, request: ServiceRequest) -> Iterator["_ThreadResponse"]:
-        """Send a request; the body of its answer may be read within the block."""
+        """Send a request and yield its response, whose body can be read within the block."""
         try:
             response = self._pool.request(
                 request.method,
@@ -60,7 +60,7 @@ class ThreadConnections:
                 headers=request.headers,
                 timeout=urllib3.Timeout(connect=request.connect_s, read=request.read_s),
                 preload_content=False,
-                # Compression was not asked for, and a small body could become one of any size.
+                # No compression: a small compressed body could expand to any size.
                 decode_content=False,
                 redirect=False,
                 retries=False,
@@ -68,7 +68,7 @@ class ThreadConnections:
             try:
                 yield _ThreadResponse(response)
             finally:
-                # A connection whose answer was read to the end is no longer the response's, and stays open.
+                # This closes the connection, unless the answer was read to its end: then the pool has it back.
                 response.close()
         except SSLError as error:
             raise errors.StoreRefused(f"{self._url}: TLS fails: {reason(error)}") from error
@@ -78,7 +78,7 @@ class ThreadConnections:
             raise errors.StoreUnavailable(f"{self._url} does not answer: {reason(error)}") from error
 
     def sleep(self, seconds: float) -> None:
-        """Wait before the next try."""
+        """Sleep for some seconds before a request is repeated."""
         time.sleep(seconds)
 
     def close(self) -> None:
@@ -87,12 +87,12 @@ class ThreadConnections:
 
 
 class _ThreadResponse:
-    """An answer that is being read."""
+    """A response whose body is still being read; see `Response`."""
 
     def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
         self._response = response
         self.status, self.headers = response.status, response.headers
-        # urllib3 takes the connection away from an answer that was read.
+        # Kept here, since urllib3 removes the connection from a response that was read.
         self._connection = response.connection
 
     def pieces(self) -> Iterator[bytes]:
@@ -106,7 +106,7 @@ class _ThreadResponse:
 
 
 class _Received(RawIOBase):
-    """The bytes of one answer."""
+    """The raw bytes of one answer; to read them after the deadline raises TimeoutError."""
 
     def __init__(self, raw: RawIOBase, connected: socket.socket) -> None:
         self._raw = raw
@@ -116,7 +116,7 @@ class _Received(RawIOBase):
         self.renew()
 
     def renew(self) -> None:
-        """Allow the whole time again."""
+        """Set the deadline anew: the full time counts from now."""
         self._until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
     def readable(self) -> bool:
@@ -139,7 +139,7 @@ class _Received(RawIOBase):
 
 
 class _Answer(HTTPResponse):
-    """An answer as `http.client` reads it."""
+    """The response of `http.client`, read by way of `_Received`."""
 
     def __init__(
         self, sock: socket.socket, debuglevel: int = 0, method: str | None = None, url: str | None = None
@@ -149,23 +149,23 @@ class _Answer(HTTPResponse):
         self.fp = BufferedReader(self.received)
 
     def begin(self) -> None:
-        """Read the header."""
+        """Read the status line and the header."""
         super().begin()
         self.received.is_header = False
 
 
 class _OneAnswer:
-    """Keeps the answer that is under way on a connection."""
+    """A base class of connections that keeps the answer under way, so that its deadline can be set anew."""
 
     answer: _Answer | None = None
 
     def response_class(self, sock: socket.socket, debuglevel: int = 0, method: str | None = None) -> _Answer:
-        """Make the answer to a request."""
+        """Return the answer to a request; `http.client` calls this."""
         self.answer = _Answer(sock, debuglevel, method)
         return self.answer
 
     def renew(self) -> None:
-        """Allow the rest of the answer as much time as the whole had."""
+        """Set the deadline of the answer anew: the full time counts from now."""
         if self.answer is not None:
             self.answer.received.renew()
 

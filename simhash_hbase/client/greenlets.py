@@ -21,7 +21,7 @@ T = TypeVar("T")
 async def carried_out(function: Callable[[], T]) -> T:
     """Run a function that may call `wait_for`, and return its result."""
     inner = greenlet(function)
-    # Variables of the task's context are seen within it, too.
+    # The function sees the context variables of the task.
     inner.gr_context = getcurrent().gr_context
     result: Any = inner.switch()
     while not inner.dead:

@@ -1,4 +1,4 @@
-"""Requests to an HTTP service: repeated while it is away, its errors translated into those of this package."""
+"""Requests to an HTTP service: repeated while it does not answer, its errors translated into those of this package."""
 
 import random
 import re
@@ -18,7 +18,7 @@ from simhash_hbase import errors, tracing
 CONNECT_S = 10.0
 # For an answer, or for a line of a stream.
 READ_S = 90.0  # A claim may wait for two leases of another writer, a minute by default.
-SOON_S = 10.0  # For an answer to a request that waits for nobody, where the caller's patience is short.
+SOON_S = 10.0  # For an answer where the caller sets a patience for the one request, as on opening.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 CONNECTIONS = 16  # Kept open for the next requests; threads may have more, tasks of an event loop wait for one.
 
@@ -27,7 +27,7 @@ ANSWER_BYTES = 8 << 20
 # Most bytes of an answer or a line: a thousand matches with the longest ids take less.
 MOST_BYTES = 64 << 20
 
-WHOLE = ("/v1/stats", "/v1/profile")  # Routes that are of no collection.
+WHOLE = ("/v1/stats", "/v1/profile")  # Routes about the whole index, which take no collection.
 JSON, NDJSON = "application/json", "application/x-ndjson"
 OK, UNAUTHORIZED, FORBIDDEN, TOO_LARGE, SERVER_ERROR = 200, 401, 403, 413, 500
 _AWAY = frozenset({408, 425, 429, 502, 503, 504})
@@ -35,7 +35,7 @@ _NO_KEY = "set SIMHASH_HBASE_API_KEY, or SIMHASH_HBASE_API_KEY_FILE to the name 
 
 
 class DocumentTooLong(errors.InvalidInput):
-    """The service, or a gateway in front of it, takes no document of this length; the sentence does not name it."""
+    """The service, or a gateway in front of it, takes no document of this length; the message does not name the id."""
 
 
 _KINDS: Mapping[str, type[errors.SimhashError]] = {
@@ -53,7 +53,7 @@ _KINDS: Mapping[str, type[errors.SimhashError]] = {
     "store_full": errors.StoreFull,
     "store_readonly": errors.StoreReadonly,
 }
-"""The errors that a code of the service stands for; of the others, those worth another try mean `StoreUnavailable`."""
+"""The error of this package for each code of the service; `_Problem.error` has the errors for other codes."""
 
 T = TypeVar("T")
 Parameters = Mapping[str, str | int | float]
@@ -61,20 +61,20 @@ JsonObject = dict[str, Any]
 
 
 class ServiceRequest(NamedTuple):
-    """A request, ready to be sent."""
+    """An HTTP request to the service, with its time limits."""
 
     method: str
     url: str
     headers: Mapping[str, str]
     body: bytes | None
     connect_s: float
-    """Seconds within which a connection must be there."""
+    """Most seconds for opening the connection."""
     read_s: float
-    """Seconds within which the answer must come whole, as long as nobody renews them."""
+    """Most seconds for the whole answer; `Response.renew` starts them anew."""
 
 
 class Response(Protocol):
-    """An answer that is being read."""
+    """The response to a request, whose body is read piece by piece."""
 
     status: int
 
@@ -86,33 +86,33 @@ class Response(Protocol):
         """Yield the body as it comes, without waiting for a piece to be full."""
 
     def renew(self) -> None:
-        """Allow the rest of the answer as much time as the whole had."""
+        """Set the deadline of the answer anew: the full time counts from now."""
 
 
 class ServiceTransport(Protocol):
-    """Carries requests to a service, perhaps by way of a proxy; its errors are those of the package."""
+    """Sends requests to a service, perhaps through a proxy, and raises the errors of this package only."""
 
     def __init__(self, url: str, proxy: str | None) -> None: ...
 
     @staticmethod
     def check(url: str) -> None:
-        """Raise ValueError for an address that is none."""
+        """Raise ValueError if a text is not a URL."""
 
     def response(self, request: ServiceRequest) -> AbstractContextManager[Response]:
-        """Send a request; the body of its answer may be read within the block.
+        """Send a request and yield its response, whose body can be read within the block.
 
         Raises `StoreUnavailable`, `StoreTimeout` or `StoreRefused`.
         """
 
     def sleep(self, seconds: float) -> None:
-        """Wait before the next try."""
+        """Sleep for some seconds before a request is repeated."""
 
     def close(self) -> None:
         """Close all connections."""
 
 
 class _Problem(msgspec.Struct):
-    """An error as the service sends it."""
+    """The JSON form of an error of the service."""
 
     code: str
     detail: str
@@ -127,14 +127,14 @@ class _Problem(msgspec.Struct):
 
 
 class _Summary(msgspec.Struct):
-    """The last line of a stream."""
+    """The last line of a streamed answer: whether the stream is complete, else the error that ended it."""
 
     complete: bool
     error: _Problem | None = None
 
 
 class _Patience:
-    """Waits longer and longer between tries until the time without any answer is too long."""
+    """Sleeps longer and longer between tries of a request, for at most so many seconds without an answer."""
 
     def __init__(self, seconds: float, sleep: Callable[[float], None]) -> None:
         self._seconds = seconds
@@ -142,7 +142,7 @@ class _Patience:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew, since there was an answer."""
+        """Start the seconds and the pauses anew, after an answer."""
         self._until = time.monotonic() + self._seconds
         self._pause_s = FIRST_PAUSE_S
 
@@ -157,7 +157,10 @@ class _Patience:
 
 
 class HttpClient:
-    """The connections of a `RemoteIndex`, which describes the parameters; threads may share them."""
+    """Sends the requests of a `RemoteIndex`, repeats them and checks the answers; threads may share it.
+
+    The parameters are those of `RemoteIndex`.
+    """
 
     def __init__(self, url: str, *, key: str | None, patience_s: float, transport: type[ServiceTransport]) -> None:
         try:
@@ -165,7 +168,7 @@ class HttpClient:
             _ = parts.port
             transport.check(url)
         except ValueError as error:
-            # Parsers repeat parts of the address, which may be those of a password or a key.
+            # The message of a parser quotes the address, which may hold a password or a key.
             reason = "" if re.search("[@?#]", url) else f": {error}"
             raise errors.InvalidArgument(f"no address of a service, such as http://HOST:PORT{reason}") from error
         if parts.username is not None:
@@ -188,7 +191,7 @@ class HttpClient:
         self._transport = transport(self.url, proxy)
 
     def in_collection(self, name: str | None) -> Self:
-        """Return a client whose requests are for the documents of a collection, by the same connections."""
+        """Return a client for the documents of one collection, over the same connections."""
         client = copy(self)
         client._collection = name
         return client
@@ -198,7 +201,7 @@ class HttpClient:
         self._transport.close()
 
     def get(self, path: str, *, patience_s: float | None = None, **parameters: str) -> JsonObject:
-        """Ask for one JSON object."""
+        """Return the JSON object that answers a GET request; see `request`."""
         return self.request("GET", path, parameters, patience_s=patience_s)
 
     def request(
@@ -231,10 +234,10 @@ class HttpClient:
                 patience.wait(error)
 
     def stream(self, path: str, parameters: Parameters, lines: Sequence[bytes]) -> Iterator[JsonObject]:
-        """Send lines that may be repeated, and yield the answer to each of them, in their order.
+        """Send lines that may be repeated, and yield the JSON object that answers each line, in their order.
 
-        An answer is a JSON object; see `line_error`. Lines without an answer when a connection breaks, or
-        when the service ends the stream, are sent again. An error that stays comes after the answers before it.
+        Lines that have no answer when a connection breaks, or when the service ends the stream, are sent again. An
+        error that does not pass is raised after the answers before it. `line_error` reads the error of one line.
         """
         patience = self._patience()
         while lines:
@@ -260,7 +263,7 @@ class HttpClient:
         return _Patience(self.patience_s if seconds is None else seconds, self._transport.sleep)
 
     def _read(self, response: Response, answers: list[JsonObject]) -> None:
-        """Read the answers of a stream to its summary, or as many as fit into memory."""
+        """Append the answers of a stream to `answers`, up to the summary or to `ANSWER_BYTES`."""
         size, line = 0, bytearray()
         for piece in response.pieces():
             # A last line without its end is left out.
@@ -287,26 +290,26 @@ class HttpClient:
         raise self._broken()
 
     def line_error(self, answer: JsonObject) -> errors.SimhashError | None:
-        """Return the error of a line, if that is the answer to it."""
+        """Return the error that a line was answered with; None if the answer is a result."""
         if "error" not in answer:
             return None
         problem: _Problem = self.checked(partial(msgspec.convert, type=_Problem), answer["error"])
         return problem.error()
 
     def checked(self, read: Callable[[Any], T], value: object) -> T:
-        """Read a part of an answer with `read`; where that raises, the answer has a wrong form, a `NotAnIndex`."""
+        """Return `read` of a part of an answer; raise `NotAnIndex` where that fails, since the answer is malformed."""
         try:
             return read(value)
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise self.no_answer() from error
 
     def no_answer(self, reason: str = "") -> errors.NotAnIndex:
-        """Make the error of a complete answer that does not fit the request: the same request would get it again."""
+        """Return the `NotAnIndex` for an answer that does not fit its request; to ask again would not help."""
         because = f": {reason}" if reason else ""
         return errors.NotAnIndex(f"{self.url} does not answer as the service of this package does{because}")
 
     def _whole(self, response: Response) -> bytes:
-        """Read an answer that is one object."""
+        """Return the whole body of a response."""
         body = bytearray()
         for piece in response.pieces():
             body += piece
@@ -331,7 +334,7 @@ class HttpClient:
         read_s: float,
         patience_s: float | None = None,
     ) -> Iterator[Response]:
-        """Send a request; its body may be read within the block."""
+        """Send a request and yield its response; raise the error of a response that is no result."""
         parameters = parameters or {}
         if self._collection is not None and path not in WHOLE:
             parameters = {"collection": self._collection, **parameters}
@@ -346,7 +349,7 @@ class HttpClient:
             yield response
 
     def _refusal(self, path: str, response: Response) -> errors.SimhashError:
-        """Return the error of an answer that is no result."""
+        """Return the error for a response whose status is not 200."""
         status, where = response.status, f"{self.url}: "
         try:
             error = msgspec.json.decode(self._whole(response), type=_Problem).error(where)
@@ -372,18 +375,18 @@ class HttpClient:
 
 
 def _ends_with_connection(response: Response) -> bool:
-    """Return whether nothing but the end of the connection ends the body, as in HTTP/1.0: it may be cut unnoticed."""
+    """Return whether only the end of the connection ends the body, as in HTTP/1.0: a body that is cut looks whole."""
     return "Content-Length" not in response.headers and "Transfer-Encoding" not in response.headers
 
 
 def reason(error: BaseException) -> str:
-    """Return the innermost reason of an error, in which libraries wrap each other's."""
+    """Return the message of the innermost error: libraries wrap each other's errors."""
     error = innermost(error)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the error that others were raised for."""
+    """Return the first error of a chain of errors, each raised from or during the one before."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return error

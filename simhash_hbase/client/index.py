@@ -87,7 +87,7 @@ class RemoteIndex(Index):
     patience_s : float
         Seconds for which a request is repeated while the service does not answer.
     transport : type, optional
-        What carries the requests; without it urllib3.
+        The class that sends the requests, a `ServiceTransport`; by default `ThreadConnections`.
 
     Raises
     ------
@@ -101,11 +101,11 @@ class RemoteIndex(Index):
     Notes
     -----
     Texts are sent, and the service analyses them. Answers are those of the index behind it. An answer has at most 1,000
-    matches; more is said as ``truncated``. The methods with ``_many`` in their names read 1,000 documents, or fewer
-    long ones, send them as a stream, and yield in the order of the input. While the service is away, unanswered
-    lines are sent again: a claim gets the answer that it would have got. A removal may say that the document was not
-    there, and that of a batch leave an id out, because the first try removed it. Only `LocalIndex` has methods that
-    need the rows. Threads may share one.
+    matches; if there are more, it is ``truncated``. The methods with ``_many`` in their names read 1,000 documents, or
+    fewer long ones, send them as a stream, and yield in the order of the input. While the service does not answer,
+    unanswered lines are sent again: a claim gets the answer that it would have got. A removal that was sent again may
+    report that the document was not there, and the removal of a batch may leave an id out: the first try removed it.
+    The methods that need the rows are in `LocalIndex` only. Threads may share an index.
     """
 
     _batch_documents = PIECE_LINES
@@ -134,13 +134,13 @@ class RemoteIndex(Index):
 
     @property
     def address(self) -> str:
-        """The address of the service, and which collection."""
+        """The address of the service, with the name of the collection if the view is of one."""
         name = self.collection.name
         return self._http.url if name is None else f"{self._http.url} (collection {name})"
 
     @property
     def analysis(self) -> None:
-        """The analysis of texts: None, since the service makes it."""
+        """None in place of the analysis of texts, since the service analyses them."""
 
     @property
     def _service(self) -> HttpClient:
@@ -163,13 +163,13 @@ class RemoteIndex(Index):
     def added(
         self, chunk: Chunk, *, batch: str | None = None
     ) -> Iterator[tuple[Document, Added | errors.SimhashError]]:
-        """Add the documents of a chunk; see `Index.added`."""
+        """Add the documents of a chunk, and yield each with its outcome; see `Index.added`."""
         return self._sent(ADD, _storable(chunk.kept), _in_batch(batch))
 
     def claimed(
         self, chunk: Chunk, *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[Document, Decision | errors.SimhashError]]:
-        """Claim the documents of a chunk; see `Index.claimed`.
+        """Claim the documents of a chunk, and yield each with its decision or error; see `Index.claimed`.
 
         The service waits for other writers for two leases, so `deadline_s` may not be less.
         """
@@ -177,7 +177,7 @@ class RemoteIndex(Index):
         return self._sent(CLAIM, _storable(chunk.kept), _in_batch(batch))
 
     def answered(self, chunk: Chunk, search: Search) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
-        """Find the near-duplicates of the documents of a chunk; see `Index.answered`."""
+        """Yield each document of a chunk with its near-duplicates, or an error; see `Index.answered`."""
         # One field of a query's metadata counts at most, and a service refuses metadata that it could not keep.
         asked = [replace(each, metadata=agreed_metadata(each.metadata, self.profile.agree)) for each in chunk.kept]
         return self._sent(QUERY, asked, self._parameters(search))
@@ -185,37 +185,37 @@ class RemoteIndex(Index):
     def found(
         self, chunk: Chunk, *, limit: int | None = None
     ) -> Iterator[tuple[Document, ClueAnswer | errors.SimhashError]]:
-        """Find the documents that hold the texts of a chunk; see `Index.found`."""
+        """Yield each clue of a chunk with the documents that hold it, or an error; see `Index.found`."""
         return self._sent(FIND, [replace(document, metadata=None) for document in chunk.kept], _limited(limit))
 
     def repeated(
         self, chunk: Chunk, search: PassageSearch
     ) -> Iterator[tuple[Document, PassagesAnswer | errors.SimhashError]]:
-        """Find the spans of the texts of a chunk that stand in other documents; see `Index.repeated`."""
+        """Yield each text of a chunk with its passages that stand in other documents; see `Index.repeated`."""
         parameters: dict[str, str | int | float] = {"at_least": search.at_least}
         if search.same is not None:
             parameters["same"] = search.same
         return self._sent(PASSAGES, list(chunk.kept), parameters)
 
     def held(self, chunk: Chunk, *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | errors.SimhashError]]:
-        """Find the documents that stand in the texts of a chunk; see `Index.held`."""
+        """Yield each text of a chunk with the documents that stand in it, or an error; see `Index.held`."""
         texts = [replace(document, metadata=None) for document in chunk.kept]
         return self._sent(ITEMS, texts, {"at_share": at_share})
 
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Count the documents that queries find, also those too short to have passages; see `Index.count_items`."""
+        """Return the numbers of originals and duplicates, those without passages too; see `Index.count_items`."""
         check_kept(self.profile)
         batches = self.batches(watch=watch)
         originals, duplicates = sum(each.originals for each in batches), sum(each.duplicates for each in batches)
         return ItemCounts(originals, duplicates, has_seen_passages=False)
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
-        """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
+        """Return the documents near a fingerprint that was computed elsewhere; see `Index.query_simhash`."""
         document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
         return self._single(QUERY, document, self._parameters(Search(**search)))
 
     def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
-        """Find the near-duplicates of a stored document; see `Index.query_id`."""
+        """Return the near-duplicates of a stored document, None if it is not stored; see `Index.query_id`."""
         parameters = self._parameters(Search(**search))
         try:
             return self._single(QUERY, document_id, parameters)
@@ -223,14 +223,14 @@ class RemoteIndex(Index):
             return None
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
-        """Remove documents; see `Index.remove_many`."""
+        """Remove documents, and yield each id with whether its document was there; see `Index.remove_many`."""
         for name, outcome in self._streamed(REMOVE, checked_ids(ids)):
             if isinstance(outcome, errors.SimhashError):
                 raise outcome
             yield name, outcome.removed
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Count the documents of each batch, a request for each part of the index; see `Index.batches`."""
+        """Return the batches with their numbers of documents, by a request for each part; see `Index.batches`."""
         return merged(batch for part in self._parts(BATCHES, "GET", {}, watch) for batch in part.batches)
 
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
@@ -240,7 +240,7 @@ class RemoteIndex(Index):
     def _parts(
         self, operation: Operation[P], method: str, parameters: Parameters, watch: ProgressCallback | None
     ) -> Iterator[P]:
-        """Ask for one part of the index after the other."""
+        """Yield the answer for each part of the index, one request after the other."""
         after, count = "", 0
         while True:
             asked = {**parameters, **({"after": after} if after else {})}
@@ -256,7 +256,7 @@ class RemoteIndex(Index):
                 watch(count, self._http.checked(_share_before, after))
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
-        """Return the records of ids; see `Index.get_many`."""
+        """Return the stored records of ids, None for an id that is not in the index; see `Index.get_many`."""
         stored: list[Stored | None] = []
         for _, outcome in self._streamed(GET, checked_ids(ids)):
             if isinstance(outcome, errors.SimhashError) and not isinstance(outcome, errors.DocumentMissing):
@@ -265,7 +265,7 @@ class RemoteIndex(Index):
         return stored
 
     def copies(self, document_id: str) -> Copies | None:
-        """List the duplicates of an original; see `Index.copies`."""
+        """Return the duplicates of an original, None for an id that is not stored; see `Index.copies`."""
         id_digest(document_id)
         try:
             record = self._service.get(COPIES.path, id=exact(document_id))
@@ -274,7 +274,7 @@ class RemoteIndex(Index):
         return self._checked(COPIES, document_id, record)
 
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
-        """Count documents, rows and bytes, as the service does: by a sample where the index is large.
+        """Return the numbers of documents, rows and bytes, as the service counts: by a sample of a large index.
 
         Raises
         ------
@@ -298,7 +298,7 @@ class RemoteIndex(Index):
         self._parameters(search)
 
     def _parameters(self, search: Search) -> Parameters:
-        """Return the parameters of a query."""
+        """Return the URL parameters of a query."""
         rule, parameters = search.rule, _limited(search.limit)
         if search.since is not None:
             moment = parse_since(search.since, now_ms()).astimezone(UTC)
@@ -315,7 +315,10 @@ class RemoteIndex(Index):
     def _sent(
         self, operation: Operation[A], documents: list[Document], parameters: Parameters | None = None
     ) -> Iterator[tuple[Document, A | errors.SimhashError]]:
-        """Send documents: more than one by a stream, one by a request, which the service joins with those of others."""
+        """Send documents, several as a stream, one as a request, and yield each with its answer or error.
+
+        The service joins single requests of several clients to a batch.
+        """
         # A document that may be too large for a body is refused by itself in a stream.
         if len(documents) != 1 or len(documents[0].text or "") > PIECE_BYTES:
             yield from self._streamed(operation, documents, parameters)
@@ -327,7 +330,7 @@ class RemoteIndex(Index):
             yield document, error
 
     def _single(self, operation: Operation[A], item: Document | str, parameters: Parameters | None = None) -> A:
-        """Send one document or id."""
+        """Return the answer for one document or id, sent as a request of its own."""
         if _is_blank(item):
             raise errors.EmptyDocument(operation.lack(_id(item)))
         try:
@@ -343,7 +346,7 @@ class RemoteIndex(Index):
     def _streamed(
         self, operation: Operation[A], items: Iterable[T], parameters: Parameters | None = None
     ) -> Iterator[tuple[T, A | errors.SimhashError]]:
-        """Send items piece by piece, and yield each with its outcome."""
+        """Send documents or ids as streams of up to 1,000, and yield each with its answer or error."""
         for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(operation.path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
@@ -351,7 +354,7 @@ class RemoteIndex(Index):
                 yield item, outcome
 
     def _outcome(self, operation: Operation[A], item: Document | str, record: JsonObject) -> A | errors.SimhashError:
-        """Read the line that answers for a document or an id; a refusal may leave the id out."""
+        """Return the answer or the error in a line about a document or an id; the line of an error may lack the id."""
         name, error = _id(item), self._http.line_error(record)
         if error is None:
             return self._checked(operation, name, record)
@@ -361,30 +364,30 @@ class RemoteIndex(Index):
         return errors.EmptyDocument(operation.lack(name)) if _is_blank(item) else self._naming(name, error)
 
     def _naming(self, name: str, error: errors.SimhashError) -> errors.SimhashError:
-        """Return the error, with the document's id if the document is too long: then the service has not read it."""
+        """Return the error; if the document is too long, with its id, which the service has not read then."""
         if not name or not isinstance(error, DocumentTooLong):
             return error
         return errors.InvalidInput(f"the document {name!r} is too long for the service: {error.sentence}")
 
     def _checked(self, operation: Operation[A], name: str, record: JsonObject) -> A:
-        """Read the answer for an id."""
+        """Return the answer in a JSON object; raise `NotAnIndex` if the object is about another id."""
         if record.get(operation.form.id_field) != (name or None):
             raise self._http.no_answer(OTHER)
         return self._http.checked(operation.form.read, record)
 
 
 def _in_batch(name: str | None) -> Parameters:
-    """Return the parameter of the batch in which documents come."""
+    """Return the URL parameter of the batch in which documents come; none without a batch."""
     return {} if name is None else {"batch": checked_batch(name)}
 
 
 def _share_before(after: str) -> float:
-    """Return the share of the index that is before a row: rows spread evenly."""
+    """Return the share of the index, 0 to 1, that is before a row, given in hex: rows spread evenly."""
     return row_prefix(bytes.fromhex(after)) / ALL_PREFIXES
 
 
 def _limited(limit: int | None) -> dict[str, str | int | float]:
-    """Return the parameter of the most matches of an answer."""
+    """Return the URL parameter of the most matches of an answer; None asks for all that a service gives."""
     if limit is not None and limit > MOST_MATCHES:
         raise errors.InvalidArgument(
             f"limit is {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches", parameter="limit"
@@ -393,7 +396,7 @@ def _limited(limit: int | None) -> dict[str, str | int | float]:
 
 
 def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]:
-    """Cut a stream into lists of few lines and bytes; a longer line is alone.
+    """Yield lists of items with their lines, few enough for one request; a line that is too long for that is alone.
 
     No id is twice in a list: when the answer to it is lost, the list is sent again, and the earlier one of two texts
     would then be compared with the decision that the later one has changed.
@@ -418,7 +421,7 @@ def _id(item: Document | str) -> str:
 
 
 def _storable(documents: Sequence[Document]) -> list[Document]:
-    """Check ids and metadata of documents that are to be stored, as `LocalIndex` does."""
+    """Return documents that are to be stored; raise an error for a bad id or bad metadata, as `LocalIndex` does."""
     for document in documents:
         check_id(document.id)
         if problem := metadata_problem(document.metadata or {}):
@@ -427,7 +430,7 @@ def _storable(documents: Sequence[Document]) -> list[Document]:
 
 
 def _line(item: Document | str) -> bytes:
-    """Write a document, or the id of one, as the service reads it."""
+    """Return the JSON line by which the service reads a document, or the id of a stored one."""
     record: JsonObject
     if isinstance(item, str):
         id_digest(item)

@@ -14,12 +14,12 @@ import msgspec
 from simhash_hbase.kernel.texts import cut
 
 TABLE_CELLS = 1 << 28
-"""A stretch with more pairs of items, 16,000 x 16,000, is not compared item by item: 36 MB, a tenth of a second."""
+"""Most pairs of items, 16,000 x 16,000, of two stretches that are compared whole: 36 MB, a tenth of a second."""
 _LEVELS = 20
 
 
 class Difference(NamedTuple):
-    """A stretch of the one sequence that stands in place of a stretch of the other; half-open, one may be empty."""
+    """A stretch of sequence a, and the other stretch of b in its place; both half-open, one may be empty."""
 
     start_a: int
     stop_a: int
@@ -28,7 +28,7 @@ class Difference(NamedTuple):
 
 
 def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> list[Difference]:
-    """Find the stretches in which two sequences differ.
+    """Return the stretches in which two sequences differ, in order.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> li
 
 
 def _pairs(a: Sequence[str], b: Sequence[str], cells: int, levels: int = _LEVELS) -> Iterator[tuple[int, int]]:
-    """Yield the places, in both, of the items that stay."""
+    """Yield the positions, in a and in b, of the items that are aligned as equal."""
     head = _common(zip(a, b, strict=False))
     tail = _common(zip(reversed(a[head:]), reversed(b[head:]), strict=False))
     stop_a, stop_b = len(a) - tail, len(b) - tail
@@ -73,7 +73,7 @@ def _common(pairs: Iterator[tuple[str, str]]) -> int:
 
 
 def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Find a longest common subsequence, as places in both."""
+    """Return the positions, in a and in b, of the items of a longest common subsequence."""
     places = dict.fromkeys(a, 0)
     for at, item in enumerate(b):
         if item in places:
@@ -100,7 +100,7 @@ def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Find the longest increasing sequence of items that occur once in both."""
+    """Return the positions, in a and in b, of as many items as possible that occur once in each, in one order."""
     single = {item for item, times in Counter(b).items() if times == 1}
     place = {item: at for at, item in enumerate(b) if item in single}
     once = {item for item, times in Counter(a).items() if times == 1}
@@ -126,7 +126,7 @@ Kind = Literal["same", "changed", "left", "right"]
 
 
 class TextPiece(NamedTuple):
-    """A stretch of two texts."""
+    """A stretch of the left text, and the stretch of the right text that is aligned with it."""
 
     kind: Kind
     """``same``: the words are equal, though the blanks between them need not be; ``changed``: other words stand in
@@ -147,7 +147,7 @@ _CHAFF = 3
 
 
 def word_differences(a: str, b: str) -> list[TextPiece]:
-    r"""Align two texts by their words.
+    r"""Return the pieces of two texts, from beginning to end, aligned by their words.
 
     Words are compared as they are written; Chinese is cut into them by jieba. Blanks belong to the word before them
     and are not compared, so that a text that was only wrapped anew has no differences. As few words as possible are
@@ -192,7 +192,7 @@ def word_differences(a: str, b: str) -> list[TextPiece]:
 
 
 def words(text: str) -> list[tuple[str, str]]:
-    """Cut a text into its words and marks of punctuation, each with the blanks after it.
+    """Return the words and marks of punctuation of a text, each with the blanks after it.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def words(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=1 << 16)  # A comparison takes a quarter to a third less time by it.
 def _belongs(before: str, after: str) -> bool:
-    """Return whether jieba has cut inside a word: it cuts unknown letters one by one."""
+    """Return whether two characters are of one word, although jieba has cut there: it cuts unknown letters singly."""
     if _JOINER in (before, after) or unicodedata.category(after)[0] == "M":
         return True
     are_letters = all(each.isalnum() or unicodedata.category(each)[0] == "M" for each in (before, after))
@@ -225,7 +225,7 @@ Words = Sequence[tuple[str, str]]
 
 
 def _steps(text: Words, start: int, stop: int, floor: int) -> int:
-    """Count the words that a stretch must move back to begin with a sentence; 0 if it cannot."""
+    """Return the number of words that a stretch must move back to begin a sentence; 0 if it cannot."""
     for steps in range(min(stop - start, start - floor + 1)):
         word, blanks = text[start - steps - 1]
         if not word or word[-1] in _SENTENCE_ENDS or "\n" in blanks:
@@ -236,7 +236,7 @@ def _steps(text: Words, start: int, stop: int, floor: int) -> int:
 
 
 def _without_chaff(changes: Sequence[Difference], left: Sequence[str], right: Sequence[str]) -> list[Difference]:
-    """Join changes with so little between them that it is equal by chance."""
+    """Return the changes, joined where so little equal text is between two that it is equal by chance."""
     # The characters before each word, blanks left out.
     sizes_left, sizes_right = (list(accumulate(map(len, side), initial=0)) for side in (left, right))
 
@@ -263,7 +263,8 @@ def _text(some: Words) -> str:
 
 
 Segment = str | list[str | int]
-"""Equal text; ``[left, right]`` of other words; ``[left, right, 0]`` of the same words with other blanks."""
+"""A part of a row: a text that both have; ``[left, right]``, other words; or ``[left, right, 0]``, the same words with
+other blanks."""
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -285,7 +286,7 @@ _CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]
 
 
 def pair_rows(pieces: Iterable[TextPiece]) -> list[TextRow]:
-    """Arrange the pieces of two texts in rows; characters beyond the limit are left out, and counted."""
+    """Return the rows in which a page shows two texts side by side; gaps count the characters that are left out."""
     rows: list[TextRow] = []
     room = SHOWN_CHARACTERS
     left = right = 0
@@ -337,7 +338,7 @@ def _rows(pieces: Iterable[TextPiece]) -> Iterator[TextRow]:
 
 
 def _chunks(left: str, right: str) -> Iterator[tuple[str, str]]:
-    """Cut two texts that differ in blanks only at the same places, at ends of lines and sentences of the left one."""
+    """Yield the pieces of two texts that differ in blanks only, cut at ends of lines and sentences of the left one."""
     if left == right:
         yield from ((chunk, chunk) for chunk in _CHUNK.findall(left))
         return

@@ -12,7 +12,7 @@ from simhash_hbase.files.local import placed_database
 
 
 class DecisionRecord(msgspec.Struct):
-    """A line that `dedup` printed."""
+    """The decision about one document, as `dedup` prints it; `of` is the kept document, None for an original."""
 
     id: str
     of: str | None = None
@@ -23,15 +23,16 @@ class DecisionRecord(msgspec.Struct):
 
 
 def read_decisions(lines: Iterable[bytes]) -> Iterator[DecisionRecord]:
-    """Yield the decisions of JSON lines."""
+    """Yield the decisions in JSON lines that `dedup` printed."""
     return map(msgspec.json.Decoder(DecisionRecord).decode, lines)
 
 
 @contextmanager
 def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
-    """Make a database of the duplicates among decisions.
+    """Yield a temporary SQLite database with the duplicates among decisions, in the table ``duplicate``.
 
-    In the folder for temporary files: memory does not grow with the corpus. A second table is for titles of documents.
+    It is in the folder for temporary files, so memory does not grow with the corpus. Its table ``title`` is for the
+    titles of documents, and empty.
     """
     with (
         tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,

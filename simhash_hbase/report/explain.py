@@ -1,4 +1,4 @@
-"""An explanation why two documents are near or not."""
+"""The comparison that `explain` shows: distance, similarity, joining tables and differing features of two documents."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ WeightedFeatures = Sequence[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class ComparedDocument:
-    """One of two documents."""
+    """One of the two documents that `compare` compares."""
 
     name: str
     entries: Entries
@@ -35,7 +35,7 @@ class ComparedDocument:
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "ComparedDocument":
-        """Analyse a text."""
+        """Return the document of a text, analysed; raise `EmptyDocument` if the text has no usable words."""
         analysed = analysis.texts([name], [text])
         if analysed.refused:
             raise EmptyDocument(no_words(name))
@@ -45,7 +45,7 @@ class ComparedDocument:
     def of_features(
         cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis
     ) -> "ComparedDocument":
-        """Make a side of the caller's own weighted features; one that comes twice weighs the sum."""
+        """Return the document of the caller's own weighted features; the weights of a repeated feature add up."""
         analysed = analysis.features([name], [features])
         if analysed.refused:
             raise EmptyDocument(f"{name}: {analysed.refused[0]}")
@@ -55,16 +55,16 @@ class ComparedDocument:
         return cls(name, analysed.entries, list(weights.items()))
 
     def with_metadata(self, metadata: Metadata | None) -> "ComparedDocument":
-        """Return the side with metadata, of which the field counts about which near copies must agree."""
+        """Return the document with metadata, of which only the field counts on which near copies must agree."""
         return replace(self, entries=replace(self.entries, metadata=[metadata]))
 
     @property
     def simhash(self) -> int:
-        """The fingerprint of the side."""
+        """The 64-bit fingerprint of the document."""
         return int(self.entries.simhashes[0])
 
     def misses_sketches(self, other: "ComparedDocument") -> bool:
-        """Return whether two documents have sketches, but the index kept not both, since one is a copy."""
+        """Return whether sketches cannot be compared since one document is a stored copy, whose sketch is not kept."""
         sides = (self, other)
         sketched = all(side.decision or side.entries.sketched[0] for side in sides)
         return sketched and any(side.decision for side in sides)
@@ -73,11 +73,11 @@ class ComparedDocument:
 def compare(
     a: ComparedDocument, b: ComparedDocument, profile: Profile, passages: PassagePair | None = None
 ) -> dict[str, object]:
-    """Compare two documents; None stands for values that need the sketch of a copy, which is not kept.
+    """Return the fields that `explain` shows of two documents; None for values that need the sketch of a stored copy.
 
-    `passages`: those of both, under rule ``copied``, where an index counts them; without them ``found`` is None where
-    passages decide. ``agrees`` is None where a side has no value in the field about which near copies must agree: such
-    a side may be a copy of any document.
+    `passages` compares the passages of both under rule ``copied``, which takes an index; without it ``found`` is None
+    where passages decide. ``agrees`` is None where a document has no value in the field on which near copies must
+    agree: it may be a copy of any document.
     """
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
@@ -85,7 +85,7 @@ def compare(
     unknown = a.misses_sketches(b)
 
     def found(rule: MatchRule) -> tuple[bool | None, float | None]:
-        """Return whether a rule joins them, None where that is not known, and their similarity."""
+        """Return whether a rule accepts the two documents, None where that is not known, and their similarity."""
         accepted, similarity = accept(rule, distance, a.entries, b.entries, by_blocks=bool(tables))
         undecided = unknown and not accepted and rule.asks_sketches(distance, by_blocks=bool(tables))
         return None if undecided else accepted, similarity
@@ -170,7 +170,7 @@ def cosine(a: Iterable[GivenFeature], b: Iterable[GivenFeature]) -> float:
 
 
 def word_cosine(a: str, b: str) -> float:
-    """Compare two texts by how often words occur in them, none weighted by how rare it is.
+    """Return the cosine of the word counts of two texts, without idf weights.
 
     Examples
     --------
@@ -185,11 +185,11 @@ def word_cosine(a: str, b: str) -> float:
 def pulls(
     a: WeightedFeatures, b: WeightedFeatures, differing: int, *, hash: str = "murmur3", seed: int = 0
 ) -> list[tuple[str, float, float, float]]:
-    """Find the features that pull two fingerprints apart.
+    """Return the features that pull two fingerprints apart: name, weight in a, weight in b, share; most share first.
 
-    The gap at a differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less
-    that in `b`; both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's
-    share is its part in the gaps of all differing bits.
+    `differing` has a 1 for each bit that differs. The gap at a differing bit is the sum of the features' weights there,
+    with the signs of their hashes, in `a` less that in `b`; both sides are scaled to length 1, since a fingerprint does
+    not change with the scale. A feature's share is its part in the gaps of all differing bits.
     """
     left, right = dict(a), dict(b)
     names = list(dict.fromkeys([*left, *right]))

@@ -1,4 +1,4 @@
-"""One HTML file: template, style, script, data and histograms put together; the pages that need no lists."""
+"""HTML pages in one file each, with style, script, data and histograms; the pages of a comparison and of figures."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,16 @@ _SKIP = '<a class="skip" href="#search">Skip to the search box</a>\n'
 
 
 class Section(NamedTuple):
-    """A part of a page."""
+    """A part of a page, as HTML, with the links to it."""
 
     html: str
     links: Sequence[tuple[str, str]] = ()  # Anchors in it, and their names in the page's head.
 
 
 def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object = None) -> bytes:
-    """Put a page together; one with `data` has the script that draws them.
+    """Return an HTML page that loads nothing from elsewhere; with `data` it has the script that draws them.
 
-    Where the browser asks for Chinese, a script translates what the program says.
+    For a browser that prefers Chinese, a script translates the words of the program, not those of documents.
     """
     # The service's console has these, too.
     static = files("simhash_hbase.report") / "static"
@@ -65,7 +65,7 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: obj
 
 
 def data_json(data: object) -> str:
-    r"""Write data so that it can stand in a script element: nothing in it ends the element, or begins another.
+    r"""Return data as JSON for a script element: nothing in it ends the element, or begins another.
 
     Examples
     --------
@@ -76,28 +76,28 @@ def data_json(data: object) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Cut a long text."""
+    """Return a text, cut to so many characters, with an ellipsis at its end, if it is longer."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
 def resource(name: str) -> Template:
-    """Read a file of this package."""
+    """Return a file of this package as a template."""
     return Template(files("simhash_hbase.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def tile(name: str, term: str, number: str, more: str) -> str:
-    """Show one number."""
+    """Return the HTML of a tile that shows one number; `name` is its anchor, `more` the line below the number."""
     content = f'<dt>{term}</dt><dd class="number">{escape(number)}</dd><dd class="rest">{escape(more)}</dd>'
     return f'<div id="{name}">{content}</div>'
 
 
 def tiles(shown: Sequence[str], more: str = "") -> str:
-    """Show the most important numbers of a page."""
+    """Return the HTML of a page's figures: its tiles, and more HTML below them."""
     return f'<section id="figures" aria-label="Figures"><dl class="tiles">{"".join(shown)}</dl>{more}</section>'
 
 
 class HistogramBar(NamedTuple):
-    """One bar of a histogram."""
+    """One bar of a histogram; its height is a count."""
 
     label: str
     tick: str
@@ -121,7 +121,7 @@ def histogram(
     bound: tuple[float, str] | None = None,
     counted: str = "duplicates",
 ) -> str:
-    """Draw bars, and between two of them the bound of the deciding rule, a value and its label."""
+    """Return the HTML of a bar chart and of its figures as a table; `bound` is a value to mark, and its label."""
     most = max(bar.height for bar in bars) or 1
     step = (WIDTH - _LEFT - _RIGHT) / len(bars)
     each = -(-len(bars) // _MOST_TICKS)
@@ -179,7 +179,7 @@ _REACH = {
 
 
 def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
-    """Write a page of two texts, the first 200,000 characters of each, and of the result of `explain.compare`."""
+    """Return an HTML page of two texts, 200,000 characters of each side by side, and of the result of `compare`."""
     similarity, counts = compared["similarity"], compared["features"]
     rows = pair_rows(word_differences(*(text[:COMPARED_CHARACTERS] for text in texts)))
     sides = ((side, escape(compared[side]["id"]), compared[side]["simhash"]) for side in "ab")
@@ -227,7 +227,7 @@ def _row(row: TextRow) -> str:
 
 
 def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
-    """Write a page of the figures of an index, whose address has no secrets."""
+    """Return an HTML page of the figures of an index; `index` is its address, without secrets."""
     rule = {
         "verified": f"similarity from {profile.similarity}",
         "copied": f"share of rare passages from {profile.share}",

@@ -1,4 +1,4 @@
-"""The content of a report on a corpus: totals, and pairs and clusters, all of few or a stated selection of many."""
+"""The content of a report on a corpus: totals, pairs and clusters; of many pairs a selection that the report states."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ _CHANGED = "the input changed while it was read, so there is no report; the deci
 
 @dataclass(frozen=True, kw_only=True)
 class DecidedCorpus:
-    """The decided input."""
+    """A corpus that was decided: its decisions, and how to read its documents again."""
 
     lines: Callable[[], Iterable[bytes]]  # Reads the decisions, JSON lines in the order of the input.
     sources: Sequence[str]  # As `simhash_hbase.inputs.read` takes them.
@@ -43,13 +43,13 @@ class DecidedCorpus:
 
     @property
     def has_texts(self) -> bool:
-        """False for fingerprints or features of the caller's own."""
+        """Whether the input has texts: False for fingerprints or features of the caller's own."""
         return self.settings.simhash_field is None and self.settings.features_field is None
 
 
 @dataclass
 class InputTotals:
-    """The totals of the input."""
+    """The numbers and bytes of the documents of an input, by decision."""
 
     kept: int = 0
     duplicates: int = 0
@@ -62,7 +62,7 @@ class InputTotals:
     rejects: list[Reject] = field(default_factory=list)  # The first ones.
 
     def count(self, record: Document | Page, decided: DecisionRecord) -> None:
-        """Add a document."""
+        """Count one document with its decision."""
         is_duplicate = decided.of is not None
         size = len(record.content) if isinstance(record, Page) else len((record.text or "").encode())
         self.has_pages |= isinstance(record, Page)
@@ -75,7 +75,7 @@ class InputTotals:
 
 
 def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.Connection, meter: Meter) -> InputTotals:
-    """Read the input once more, together with its decisions: its totals, and the texts of chosen pairs."""
+    """Return the totals of the input, read once more; put titles and the texts of chosen pairs into the database."""
     database.execute("CREATE TABLE text (id PRIMARY KEY, text, characters)")
     pair = "SELECT id, of FROM duplicate WHERE number = ?"
     names = {name for number in chosen for name in database.execute(pair, (number,)).fetchone()}
@@ -105,10 +105,11 @@ def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.C
 
 
 def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, DecisionRecord | None]]:
-    """Yield records with their decisions, which are in the order of the input; refused ones have none.
+    """Yield each record of the input with its decision; None for a refused record.
 
-    Records are told apart by their ids, since analysing all of them would take as long as deciding them. The first
-    record of a repeated id may have been refused for its text, so each record of such an id is analysed.
+    Decisions are in the order of the input, so the next decision has the id of the next record that was not refused:
+    to analyse all records would take as long as to decide them. The first record of a repeated id may have been refused
+    for its text, so each record of such an id is analysed.
     """
     seen: set[bytes] = set()
     repeated: set[bytes] = set()
@@ -133,7 +134,7 @@ def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned
 
 
 def _refusal(record: Scanned, analysis: Analysis) -> Reject | None:
-    """Return why a record has no text or feature; None: it has."""
+    """Return the reject of a record without a usable text or feature; None if the record has one."""
     if isinstance(record, Reject):
         return record
     [chunk] = analyse([record], analysis)
@@ -190,7 +191,7 @@ UNION SELECT number, id, distance, similarity FROM duplicate JOIN shown USING (n
 
 
 def choose_pairs(database: sqlite3.Connection) -> Selection:
-    """Choose the pairs whose texts are shown."""
+    """Return the duplicate pairs whose texts a report shows: all of them, or a selection of many."""
     (total,) = database.execute("SELECT COUNT(*) FROM duplicate").fetchone()
     least = database.execute(_LEAST_SIMILAR, (ALL_PAIRS if total <= ALL_PAIRS else LEAST_SIMILAR,))
     numbers = [number for (number,) in least]
@@ -208,7 +209,7 @@ def choose_pairs(database: sqlite3.Connection) -> Selection:
 def make_lists(
     database: sqlite3.Connection, numbers: Sequence[int], meter: Meter, *, has_texts: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """Make the data for the page's script: ``pairs``, those of the chosen ones that have room, and ``clusters``."""
+    """Return the data for the page's script: ``pairs``, the chosen ones for which there is room, and ``clusters``."""
     pairs: dict[int, dict[str, Any]] = {}
     room = TEXT_BYTES
     for count, number in enumerate(numbers, 1):
@@ -229,7 +230,7 @@ def make_lists(
 
 
 def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]], *, room: int) -> list[dict[str, Any]]:
-    """List the largest clusters, and those of the pairs that are shown; each pair gets the place of its cluster."""
+    """Return the largest clusters and those of the shown pairs; each pair gets the position of its cluster."""
     places = {number: place for place, number in enumerate(pairs)}
     database.execute("CREATE TEMP TABLE shown (number INTEGER PRIMARY KEY)")
     database.executemany("INSERT INTO shown VALUES (?)", [(number,) for number in places])
@@ -256,7 +257,7 @@ def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]]
 
 
 def _texts(database: sqlite3.Connection, of: str, name: str) -> dict[str, Any]:
-    """Compare the texts of a pair, as far as the input has them."""
+    """Return the rows that compare the texts of a pair, or a note where the input lacks a text."""
     columns = "SELECT text, characters FROM text WHERE id = ?"
     kept, copy = (database.execute(columns, (each,)).fetchone() for each in (of, name))
     if copy is None:
@@ -283,7 +284,7 @@ def _shown(name: str) -> str:
 
 
 def json_bytes(item: object) -> int:
-    """Return the room that an item takes in a page."""
+    """Return the number of bytes that an item takes in a page, as JSON."""
     return len(data_json(item).encode())
 
 
@@ -292,7 +293,7 @@ _SHOWN_FROM = 35
 
 
 def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
-    """Count duplicates by their distance to the kept document."""
+    """Return a bar for each distance: the number of duplicates so far from their kept document."""
     counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
     return [
         HistogramBar(f"distance {distance}", str(distance), counts.get(distance, 0), distance)
@@ -301,7 +302,10 @@ def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
 
 
 def similarity_bars(database: sqlite3.Connection) -> list[HistogramBar]:
-    """Count duplicates by their similarity to the kept document, where it is known."""
+    """Return a bar for each range of similarity: the number of duplicates so similar to their kept document.
+
+    Duplicates of unknown similarity are left out; without a known one there is no bar.
+    """
     bins = f"CAST(similarity * {_BINS} + 1e-9 AS INTEGER)"
     counts = dict(
         database.execute(f"SELECT {bins}, COUNT(*) FROM duplicate WHERE similarity IS NOT NULL GROUP BY {bins}")

@@ -12,31 +12,31 @@ from simhash_hbase.report.page import HistogramBar, Section, histogram, make_pag
 from simhash_hbase.report.write import ReportRun
 
 MOST_TEXTS = 100
-"""Texts in a page: those with the most characters in passages."""
+"""Most texts in a page: those with the most characters in passages."""
 TEXT_CHARACTERS = 20_000
-"""Shown of a text at most."""
+"""Most characters of a text that a page shows."""
 PAGE_BYTES = 10_000_000
-"""Texts of a page take no more, unless it is a single one."""
+"""Most bytes of the texts of a page, unless it is a single text."""
 GAP_CHARACTERS = 600
-"""A longer stretch between two passages is shown at its ends."""
+"""Of a longer stretch between two passages only the ends are shown."""
 END_CHARACTERS = 200
 MOST_ROWS = 200
-"""Passages that the table of a text lists."""
+"""Most passages that the table of a text lists."""
 ID_CHARACTERS = 200
 BOUNDS = (1, 2, 10, 100, 1_000)
-"""The numbers of documents at which the bars begin; a passage has the colour of its bar."""
+"""The least number of documents of each bar of the histogram; a passage has the colour of its bar."""
 
 
 class ReportedText(NamedTuple):
     """A text of the page, ordered by the characters of it that are in passages."""
 
     covered: int
-    number: int  # Texts up to it in the input, negated: of equals the first one is in the page.
+    number: int  # The text's number in the input, negated: of texts with equal `covered` the first is shown.
     html: str
 
 
 class PassagesReport:
-    """Gathers texts and their passages, and writes the page; holds 100 texts at a time, of 20,000 characters each."""
+    """A page of texts and their passages; in memory are 100 texts at most, of 20,000 characters each."""
 
     def __init__(self) -> None:
         self.texts = 0
@@ -48,7 +48,7 @@ class PassagesReport:
         self._shown: list[ReportedText] = []
 
     def add(self, document_id: str, text: str, answer: PassagesAnswer) -> None:
-        """Take the next text of the input."""
+        """Count the next text of the input, and keep it if it is among those with the most characters in passages."""
         covered = sum(passage.stop - passage.start for passage in answer.passages)
         self.texts += 1
         self.with_passages += bool(covered)
@@ -62,7 +62,7 @@ class PassagesReport:
             push(self._shown, ReportedText(covered, -self.texts, _entry(document_id, text, answer)))
 
     def write(self, stream: BinaryIO, *, names: str, run: ReportRun, refused: int) -> None:
-        """Write the page of a run over an input with these names, of which so many records were refused."""
+        """Write the page to a stream; `names` are those of the input, `refused` is its number of refused records."""
         of_all = f"{self.covered:,} of {self.characters:,} characters"
         of_texts = f"{_percent(self.with_passages, self.texts)} of the texts"
         rejects = f"{refused:,} more were refused" if refused else "none was refused"
@@ -129,9 +129,9 @@ class ShownPiece(NamedTuple):
 
 
 def shown_pieces(text: str, passages: Sequence[Passage]) -> Iterator[ShownPiece]:
-    """Cut a text at its passages, which are in order, as a page shows it: long stretches between them at their ends.
+    """Yield the pieces of a text that a page shows: its passages, and the text between them, if long only its ends.
 
-    The pieces follow each other from the first character; behind the last one too many were shown.
+    `passages` are in order. The pieces follow each other from the first character until `TEXT_CHARACTERS` are shown.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def shown_pieces(text: str, passages: Sequence[Passage]) -> Iterator[ShownPiece]
 
 
 def level_of(passage: Passage) -> int:
-    """Return the number of the bar that a passage counts in."""
+    """Return the number of the histogram's bar, from 0, that a passage counts in."""
     return sum(passage.documents >= bound for bound in BOUNDS) - 1
 
 
@@ -170,7 +170,7 @@ def _labels() -> list[str]:
 
 
 def _entry(name: str, text: str, answer: PassagesAnswer) -> str:
-    """Write a text: coloured, and its passages in a table."""
+    """Return the HTML of a text: its passages coloured, and listed in a table."""
     drawn, last = "", 0
     for start, stop, passage, is_gap in shown_pieces(text, answer.passages):
         last = stop

@@ -17,7 +17,7 @@ class SourceFigures(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """Documents that were kept."""
+        """The number of documents that were kept."""
         return self.documents - self.removed
 
     @property
@@ -26,12 +26,12 @@ class SourceFigures(NamedTuple):
         return self.removed / self.documents
 
     def named(self, field: str) -> str:
-        """Return the source for a message about a field."""
+        """Return the source as a message names it; for documents without one, that they have no such field."""
         return repr(self.source) if self.source else f"no {field}"
 
 
 def source_lines(figures: Sequence[SourceFigures], field: str, *, shown: int) -> list[str]:
-    r"""Write a line for each of the largest sources, and one on how many are left out.
+    r"""Return a line about each of the first `shown` sources, and one that counts the others.
 
     Examples
     --------

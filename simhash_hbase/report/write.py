@@ -1,4 +1,4 @@
-"""The report of one `dedup`: from decisions and input to a page."""
+"""The HTML report of a run of `dedup`, made of its decisions and its input."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class ReportRun:
 
 
 def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
-    """Write the report of a corpus that was decided.
+    """Write the HTML report of a corpus that was decided to a stream.
 
     Reads the decisions twice and the input once. Data that grows with the corpus stays in the folder for temporary
     files; the page is below ten megabytes for any corpus.
@@ -81,7 +81,7 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
 
 
 def named_sources(sources: Sequence[str]) -> str:
-    """Write the names of an input, the first three of them."""
+    """Return the names of the first three sources, and how many more there are."""
     names = ["standard input" if source == "-" else shown(source) for source in sources]
     named, unnamed = ", ".join(names[:_NAMED_SOURCES]), len(names) - _NAMED_SOURCES
     return f"{named} and {unnamed:,} more" if unnamed > 0 else named
@@ -93,7 +93,7 @@ _REASON = 300
 
 
 def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> str:
-    """Write the tiles with the numbers of records that were read, kept and refused."""
+    """Return the HTML of the tiles with the numbers of records that were read, kept and refused."""
     records = reading.kept + reading.duplicates + reading.refused
     what = "texts and pages" if reading.has_pages else "text"
     of_all = f"of {reading.bytes:,} bytes of {what}: {_percent(reading.duplicate_bytes, reading.bytes)}"
@@ -125,7 +125,7 @@ def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> st
 
 
 def notices(reading: pairs.InputTotals, *, dry: bool) -> str:
-    """Write the notices above the figures: a dry run, no duplicates, short documents, removed originals."""
+    """Return the HTML of notices: that this was a dry run, of no duplicates, short documents, removed originals."""
     said = []
     if dry:
         said.append("This was a dry run: nothing was written to the index.")
@@ -142,7 +142,7 @@ def notices(reading: pairs.InputTotals, *, dry: bool) -> str:
 
 
 def refused(reading: pairs.InputTotals, words: Callable[[str], str]) -> str:
-    """List refused records, each with its place and reason; nothing when there are none."""
+    """Return the HTML of the first refused records, each with its place and reason; empty if there are none."""
     if not reading.refused:
         return ""
     rows = "".join(
@@ -160,7 +160,7 @@ def refused(reading: pairs.InputTotals, words: Callable[[str], str]) -> str:
 
 
 def sources(field: str, figures: Sequence[SourceFigures]) -> str:
-    """Write a table of the largest sources; nothing without documents."""
+    """Return the HTML of a table of the largest sources; empty without documents."""
     if not figures:
         return ""
     rows = "".join(
@@ -182,7 +182,7 @@ def sources(field: str, figures: Sequence[SourceFigures]) -> str:
 def charts(
     distances: Sequence[HistogramBar], similarities: Sequence[HistogramBar], duplicates: int, rule: MatchRule
 ) -> str:
-    """Draw both histograms; nothing without duplicates."""
+    """Return the HTML of the histograms of distance and similarity; empty without duplicates."""
     if not duplicates:
         return ""
     farthest = (rule.farthest + 1, f"at most {rule.farthest}") if rule.match != "copied" else None
@@ -209,7 +209,7 @@ def charts(
 def lists(
     listed: Mapping[str, Sized], chosen: pairs.Selection, clusters: int, distances: Sequence[HistogramBar]
 ) -> str:
-    """Write the empty lists, which the script fills; say which of all clusters and pairs are in them."""
+    """Return the HTML of the lists of clusters and pairs, which the script fills, with how many of all they have."""
     count, shown, duplicates = len(listed["clusters"]), len(listed["pairs"]), sum(bar.height for bar in distances)
     which = "all of them"
     if count < clusters:
@@ -240,5 +240,5 @@ def _bytes(count: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Escape a text of the input, and isolate its writing direction."""
+    """Return a text of the input as HTML, escaped, with its writing direction kept apart."""
     return f"<bdi>{escape(text)}</bdi>"

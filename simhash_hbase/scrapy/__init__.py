@@ -76,7 +76,7 @@ class NearDuplicatesPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make the pipeline of a crawl, as Scrapy asks for it."""
+        """Return the pipeline of a crawl; Scrapy calls this."""
         return cls(crawler)
 
     async def open_spider(self) -> None:
@@ -95,7 +95,7 @@ class NearDuplicatesPipeline:
             logger.warning("no item had a text in the field %r, which %sFIELD names", self._field, PREFIX)
 
     async def process_item(self, item: T) -> T:
-        """Claim an item; raises `DropItem` for a duplicate that is to be dropped."""
+        """Claim an item and return it, a duplicate marked; raise `DropItem` for a duplicate that is to be dropped."""
         fields = ItemAdapter(item)
         content = fields.get(self._field)
         if not content:
@@ -122,13 +122,13 @@ class NearDuplicatesPipeline:
         return item
 
     def _document(self, fields: ItemAdapter, content: object) -> tuple[str, str]:
-        """Return id and text: an id of a field, else of the address and a number, so that no two items have one id."""
+        """Return the id and the text of an item; without an id field, the id is the URL and a number of its own."""
         if self._id_field is None:
             address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
             try:
                 name = _checked(f"{address} {number}")
             except InvalidArgument:
-                # Nobody chose it, so the item is not lost for it.
+                # The id is made here, so a URL that cannot be part of one does not cost the item.
                 name = f"blake2b:{blake2b(address.encode(errors='surrogatepass'), digest_size=16).hexdigest()} {number}"
         else:
             if not (given := fields.get(self._id_field)):
@@ -140,11 +140,14 @@ class NearDuplicatesPipeline:
         raise InvalidArgument(f"the field {self._field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str")
 
     def _agreed(self, fields: ItemAdapter) -> Metadata | None:
-        """Return the field of an item about which near copies must agree."""
+        """Return the field of an item on which near copies must agree; None if the index asks for none."""
         return None if self._index is None else agreed_metadata(fields, self._index.profile.agree)
 
     def _claim(self, documents: Sequence[_Document]) -> list[_Outcome]:
-        """Claim a batch, in a thread; where one document makes it fail, the others are claimed without that."""
+        """Return the decision, or the error, of each document of a batch, claimed in this thread.
+
+        If one document makes the batch fail, each is claimed by itself.
+        """
         try:
             return self._claimed(documents)
         except Exception as error:
@@ -185,7 +188,7 @@ class NearDuplicatesPipeline:
 
 
 def _read(read: Callable[[str, T], T], name: str, default: T) -> T:
-    """Read a setting that has a type."""
+    """Return a setting as `read` converts it; raise `InvalidArgument` for a value that is not of this type."""
     try:
         return read(f"{PREFIX}{name}", default)
     except ValueError as error:
@@ -199,12 +202,12 @@ def _checked(name: str) -> str:
 
 
 def _of_the_store(error: Exception) -> bool:
-    """Return whether any document would have failed; else it is one document's text or id."""
+    """Return whether an error is the store's, so that any document fails; else it is about one document."""
     return isinstance(error, SimhashError) and not isinstance(error, InvalidArgument | InvalidInput | EmptyDocument)
 
 
 class Batches:
-    """Claims documents in threads, whatever the reactor; call it from the event loop only.
+    """Claims documents in batches, in threads, with any reactor; it is called from the event loop only.
 
     Documents that arrive while all threads are busy are the next batch. An error of `claim` is raised for each of its
     documents.
@@ -212,13 +215,13 @@ class Batches:
 
     def __init__(self, claim: Callable[[Sequence[_Document]], Sequence[_Outcome]], *, threads: int) -> None:
         self.asked = 0
-        """Batches so far."""
+        """The number of batches that were claimed so far."""
         self._claim = claim
         self._free = threads
         self._waiting: deque[tuple[_Document, Deferred[Decision]]] = deque()
 
     async def answer(self, document: _Document) -> Decision:
-        """Claim one document; raises where that is an error."""
+        """Return the decision about one document, or raise the error of its claim."""
         answered: Deferred[Decision] = Deferred()
         self._waiting.append((document, answered))
         if self._free:

@@ -81,7 +81,7 @@ async def _named(
 
 
 def _check_parameters(request: Request) -> None:
-    """Refuse query parameters that the route does not read, or that the framework would read as something else."""
+    """Raise `Problem` for query parameters that are unknown to the route, repeated, or not percent-encoded UTF-8."""
     query = request.url.query
     if not query:
         return

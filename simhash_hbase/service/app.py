@@ -31,7 +31,10 @@ _LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 
 def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None = None, workers: int = 1) -> FastAPI:
-    """Make the service of an index."""
+    """Return the application that serves an index; without keys, everybody on this machine may do everything.
+
+    `workers` is the number of processes that fingerprint the documents of streams.
+    """
     limits = limits or Limits()
     metrics = Metrics(index.store)
     index.on_search = metrics.searched
@@ -63,7 +66,7 @@ def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None
 
     @cache
     def described() -> dict[str, Any]:
-        """Make the OpenAPI description: the framework's, with the schemas of bodies and answers."""
+        """Return the OpenAPI description: the framework's, with the schemas of bodies and answers."""
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         made.setdefault("components", {})["schemas"] = schemas()
         return made
@@ -81,7 +84,7 @@ def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Answer with the problem that was raised, or with one made from the framework's own error."""
+    """Return the HTTP answer for a problem that was raised, or for an error of the framework."""
     match error:
         case Problem():
             problem = error

@@ -1,8 +1,8 @@
 """The engine of the service: threads that call the index, processes that fingerprint.
 
-The event loop never waits for a store or a text. One document is analysed by the thread that then asks the index; the
-documents of streams, in processes of their own where there are several, so that a single query does not wait behind a
-batch.
+The event loop never waits for a store or a text. A single document is analysed by the thread that then calls the index.
+Documents of streams are analysed in processes of their own where there are several, so that a single query does not
+wait for a batch.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)  # A text of any ki
 
 
 class Engine:
-    """Runs work on an index."""
+    """Calls an index in threads, and analyses documents in threads and processes."""
 
     def __init__(self, index: LocalIndex, *, threads: int, workers: int) -> None:
         self.index = index
@@ -67,21 +67,21 @@ class Engine:
             await asyncio.gather(*(self.analyse(WARM_UP) for _ in range(self._workers)))
 
     async def run(self, call: Callable[[LocalIndex], T]) -> T:
-        """Call a function with the index in a thread; a call that has begun goes on when its caller is cancelled."""
+        """Return the result of `call` on the index, in a thread; once begun it goes on if the caller is cancelled."""
         return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
 
     async def run_shared(self, client: str, call: Callable[[LocalIndex], T]) -> T:
-        """Call a function as `run` does when the client's share of the memory allows it."""
+        """Return the result of `call` as `run` does, begun when the client's share of the memory allows it."""
         return await _in_turn(self._batches, client, lambda: self._begin(self._threads, call, self.index))
 
     async def stats(self) -> Stats:
-        """Count documents, rows and bytes; callers during a count share its result."""
+        """Return the numbers of documents, rows and bytes; callers during a count share its result."""
         begun = self._begin_shared("stats", self._threads, lambda index: index.stats(), self.index)
         # A caller that gives up must not end the count for the others.
         return await asyncio.shield(asyncio.wrap_future(begun))
 
     async def analyse(self, what: Payload) -> Analysed:
-        """Fingerprint and sketch documents; a process that was ended from outside costs one retry."""
+        """Return the fingerprints and sketches of documents; after a process was killed, they are tried once more."""
 
         def analyse_here() -> Analysed:
             # Not by the index's own analysis: threads with one document would wait for whole batches.
@@ -101,7 +101,7 @@ class Engine:
         return done.analysed
 
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function with the analysis in one of the processes for long work."""
+        """Return the result of `function` on the analysis, in a process for long work, within so many CPU seconds."""
 
         def begin() -> Future[T]:
             if self._free:
@@ -116,26 +116,29 @@ class Engine:
         return await _in_turn(self._long_shares, client, begin)
 
     async def probe(self) -> None:
-        """Ask the store something small."""
+        """Read the profile from the store; raise an error where the store fails or does not answer in `PROBE_S`."""
         await _within(PROBE_S, self._begin_shared("probe", self._probes, read_profile, self.index.store))
 
     async def probe_writes(self) -> None:
-        """Ask the store whether it can be written to."""
+        """Raise an error where the store cannot be written to or does not answer in `PROBE_S`."""
         checked = self._begin_shared("writes", self._probes, lambda store: store.check_writable(), self.index.store)
         await _within(PROBE_S, checked)
 
     async def last_backup(self) -> int | None:
-        """Read when the last backup began, in ms since 1970; None if none was noted."""
+        """Return when the last backup began, in ms since 1970; None if none was noted."""
         begun = self._begin_shared("last backup", self._probes, read_last_backup, self.index.store)
         return await _within(METRIC_S, begun)
 
     @property
     def under_way(self) -> int:
-        """The calls of the index that have begun and not ended."""
+        """The number of calls of the index that have begun and not ended."""
         return len(self._calls)
 
     def close(self, until: float | None = None) -> None:
-        """Wait for calls that have begun, and end threads and processes; may be called again."""
+        """Wait for calls that have begun, up to a time of `time.monotonic`, and end threads and processes.
+
+        It may be called again.
+        """
         for pool in (self._threads, self._probes, self._analysing, self._long_threads):
             pool.shutdown(wait=False, cancel_futures=True)
         for worker in self._long:
@@ -160,7 +163,7 @@ class Engine:
 
 
 async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) -> T:
-    """Begin a call when the client's share allows it, and wait for it.
+    """Return the result of the call that `begin` starts, once the client's share allows it.
 
     A call that nobody waits for any more keeps its share until it ends; its result is read then.
     """
@@ -181,7 +184,7 @@ async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) 
 
 
 async def _within(seconds: float, call: Future[T]) -> T:
-    """Wait for a call of the store, but not for ever; the call goes on, and the next caller waits for it, too."""
+    """Return the result of a call of the store; raise `StoreUnavailable` after some seconds, while the call goes on."""
     answer = asyncio.ensure_future(asyncio.wrap_future(call))
     done, _ = await asyncio.wait({answer}, timeout=seconds)
     if not done:

@@ -33,7 +33,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def decode(raw: bytes) -> dict[str, object]:
-    """Read one JSON object."""
+    """Return the JSON object in a body or a line; raise `Problem` where that is none."""
     try:
         return _decode(raw)
     except msgspec.ValidationError as error:
@@ -47,7 +47,7 @@ def decode(raw: bytes) -> dict[str, object]:
 
 
 def decode_body(raw: bytes) -> dict[str, object]:
-    """Read the JSON object of a body, in which no field may come twice; in lines, as in files, the last one counts."""
+    """Return the JSON object in a body; raise `Problem` for a repeated field, of which in lines the last one counts."""
     value = decode(raw)
     if any(raw.count(name) > 1 for name in _NAMES) or _ESCAPED in raw:
         try:
@@ -71,7 +71,7 @@ class ItemForm(NamedTuple):
 
 
 def document_or_id(value: dict[str, object], wanted: ItemForm) -> Item:
-    """Make the document, or the id, of a JSON object."""
+    """Return the document in a JSON object, or else its id; raise `Problem` where it is not of the wanted form."""
     documents, ids, needs_id, is_line, _ = wanted
     if not is_line:
         check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
@@ -87,7 +87,7 @@ def document_or_id(value: dict[str, object], wanted: ItemForm) -> Item:
 
 
 def check_fields(value: dict[str, object], known: Collection[str]) -> None:
-    """Refuse fields that nothing reads: a name that was mistyped, or belongs elsewhere, would be lost silently."""
+    """Raise `Problem` for unknown fields: a name that was mistyped, or belongs elsewhere, would be lost silently."""
     unknown = value.keys() - known
     if unknown:
         raise invalid(f"unknown field {listed(sorted(unknown))}: the fields are {', '.join(known)}")
@@ -111,7 +111,7 @@ def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Documen
 
 
 def invalid(detail: str) -> Problem:
-    """Make the refusal of a document, or of another object."""
+    """Return the problem of an invalid document, or of another invalid object."""
     return Problem("invalid_document", detail)
 
 
@@ -120,7 +120,7 @@ def _too_deep() -> Problem:
 
 
 def _shown(error: Exception) -> str:
-    """Describe an error; msgspec raises a UnicodeError, whose text quotes the bytes, before 0.23 and its own since."""
+    """Return why JSON cannot be read; msgspec before 0.23 raises a UnicodeError, whose text quotes the bytes."""
     return "it is not UTF-8" if isinstance(error, UnicodeError) or "UTF-8" in str(error) else str(error)
 
 
@@ -132,7 +132,7 @@ LINE_BYTES = 512
 
 @dataclass(slots=True)
 class ItemChunk:
-    """Consecutive lines; their documents have all a text, all features or all a fingerprint."""
+    """Consecutive items of a stream; its documents have all a text, all features or all a fingerprint."""
 
     numbers: list[int] = field(default_factory=list)
     items: list[Item | Problem] = field(default_factory=list)
@@ -140,13 +140,13 @@ class ItemChunk:
     size: int = 0  # About its bytes in memory.
 
     def takes(self, item: Item | Problem) -> bool:
-        """Return whether one more line fits."""
+        """Return whether one more item fits into the chunk."""
         if len(self.items) >= LINES or self.size >= BYTES:
             return False
         return self.kind is None or not isinstance(item, Document) or _kind(item) == self.kind
 
     def add(self, number: int, item: Item | Problem, size: int) -> None:
-        """Add one more line."""
+        """Add an item with the number of its line and its size in bytes."""
         self.numbers.append(number)
         self.items.append(item)
         self.size += size + LINE_BYTES
@@ -161,15 +161,15 @@ class ItemChunk:
 
 @dataclass(slots=True)
 class AnalysedChunk:
-    """A chunk whose documents are analysed."""
+    """A chunk with the fingerprints and sketches of its documents."""
 
     chunk: ItemChunk
     entries: Entries | None  # Entries of the documents that have a fingerprint, in their order.
-    refused: dict[int, Problem]  # Positions among its documents of the others, and why.
+    refused: dict[int, Problem]  # Problems of the other documents, by position among the documents.
 
     @classmethod
     def of(cls, chunk: ItemChunk, analysed: Analysed | None) -> Self:
-        """Join a chunk with the analysis of its documents, if it has any."""
+        """Return a chunk with the analysis of its documents; None if it has none, or they are not analysed."""
         if analysed is None:
             return cls(chunk, None, {})
         refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
@@ -177,7 +177,7 @@ class AnalysedChunk:
 
     @classmethod
     def alone(cls, number: int, item: Item | Problem, analysed: Analysed | None, size: int) -> Self:
-        """Make a chunk of one item: a document, perhaps with its analysis, an id, or a refusal."""
+        """Return a chunk of one item: a document, perhaps with its analysis, an id, or a problem."""
         kind = "text" if isinstance(item, Document) else None
         return cls.of(ItemChunk([number], [item], kind, size), analysed)
 

@@ -1,4 +1,4 @@
-"""API keys: made once, kept as digests in a file, looked up without telling how much of a guess was right.
+"""API keys: shown once, kept as digests in a file, and looked up in a time that reveals nothing about a guess.
 
 A key is 32 random bytes, so there is no dictionary to try: its plain SHA-256 can only be reversed by trying 2**255
 keys. A slow hash is worth its price for passwords, which people choose; here it would only slow down every request.
@@ -33,7 +33,7 @@ _FORM = "wanted: NAME SCOPE[,SCOPE] [COLLECTION[,COLLECTION]] SHA256"
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """One line of a file of keys."""
+    """A key as its line in a file of keys describes it."""
 
     name: str
     scopes: frozenset[str]
@@ -42,7 +42,7 @@ class ApiKey:
 
 
 def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: Iterable[str] = ()) -> str:
-    """Make a key and add its digest to a file; with collections, it is for their documents only."""
+    """Return a new key, whose digest is added to a file; with collections, it is for their documents only."""
     wanted = sorted(set(scopes))
     bound = [quote(checked_name(each), safe="") for each in sorted(set(collections))]
     if not _NAME.fullmatch(name):
@@ -95,12 +95,12 @@ class Keyring:
         return len(self._keys)
 
     def find(self, presented: str) -> ApiKey | None:
-        """Find the key that a client presents; all are compared, so that the time reveals nothing."""
+        """Return the key that a client presents, None if it is unknown; all are compared, so time reveals nothing."""
         self._look_again()
         return self._find(_digest(presented))
 
     def holds(self, key: ApiKey, scope: str) -> bool:
-        """Return whether a key that was found before is still in the file, with a scope."""
+        """Return whether a key that was found before is still in the file, with a scope and the same collections."""
         self._look_again()
         held = self._find(key.digest)
         return held is not None and scope in held.scopes and held.collections == key.collections
@@ -134,7 +134,7 @@ class Keyring:
                 logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
 
     def _take(self, content: bytes) -> list[str]:
-        """Take the keys of a file, and report its other lines."""
+        """Replace the keys by those in the content of a file; log and return a sentence for each line that is wrong."""
         self._content = content
         self._keys, slips = _parsed(content, self._path)
         for slip in slips:
@@ -143,7 +143,7 @@ class Keyring:
 
 
 def _content(path: Path) -> bytes:
-    """Read the whole file: times and sizes would not show every change, and it is small."""
+    """Return the content of a file of keys, all of it: times and sizes would not show every change, and it is small."""
     try:
         with path.open("rb") as stream:
             if os.fstat(stream.fileno()).st_mode & OTHERS_WRITE:

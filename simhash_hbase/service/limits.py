@@ -12,7 +12,7 @@ SCOPES = ("read", "write", "metrics")  # Scopes of a key: queries and look-ups; 
 LARGE_BYTES = 64 << 10
 QUEUED = 1024  # Connections that the system keeps until they are accepted.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable by which prometheus_client adds up the metrics of several processes, which it reads on import."""
+"""The environment variable with the folder of the metrics of all processes; prometheus_client reads it on import."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,10 @@ SHARE = 3 / 4
 
 
 class Shares:
-    """Places, bytes or processes.
+    """A limited number of requests, bytes or processes, of which one client may have three quarters.
 
-    Belongs to one event loop. Waiting clients are served in order; one that waits for its own share holds up nobody.
+    Belongs to one event loop. Waiting clients are served in order; one that waits because it has its share already
+    delays nobody.
     """
 
     def __init__(self, most: int) -> None:
@@ -59,7 +60,7 @@ class Shares:
         self._waiting: deque[Ticket] = deque()
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Take an amount if it is free now; return whether it was."""
+        """Take an amount for a client if it is free now; return whether it was."""
         if not (self._has(amount) and self._may(client, amount)):
             return False
         self._taken += amount
@@ -67,7 +68,7 @@ class Shares:
         return True
 
     def give_back(self, client: str, amount: int = 1) -> None:
-        """Return an amount that was taken, and serve those who wait."""
+        """Return an amount that was taken, and serve waiting clients."""
         self._taken -= amount
         self._of[client] -= amount
         if not self._of[client]:
@@ -75,14 +76,14 @@ class Shares:
         self._serve()
 
     def ask(self, client: str, amount: int = 1) -> "Ticket":
-        """Queue for an amount; the caller must close the ticket."""
+        """Return a ticket in the queue for an amount; the caller must close it."""
         ticket = Ticket(self, client, amount)
         self._waiting.append(ticket)
         self._serve()
         return ticket
 
     def leave(self, ticket: "Ticket") -> None:
-        """Leave the queue."""
+        """Remove a ticket from the queue."""
         self._waiting.remove(ticket)
         self._serve()
 
@@ -108,7 +109,7 @@ class Shares:
 
 
 class Ticket:
-    """A place in the queue, then the amount itself."""
+    """A client's place in the queue for an amount of `Shares`; once `served` is set, the client has the amount."""
 
     def __init__(self, shares: Shares, client: str, amount: int) -> None:
         self._shares = shares

@@ -18,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a record: time, level, event, and the fields that were given as ``extra={"fields": …}``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record; of an exception its type and the lines of code, not its text, which may quote a document."""
+        """Return a record as JSON; of an exception its type and lines of code, not its text, which may quote a text."""
         line: dict[str, object] = {
             "time": rfc3339(int(record.created * _MS)),
             "level": record.levelname.lower(),

@@ -59,7 +59,7 @@ class Metrics:
         self._disk: tuple[Gauge, Gauge] | None = None
 
     def searched(self, figures: Searched) -> None:
-        """Count a search; any thread may call it."""
+        """Count the queries, rows, candidates and matches of a search; any thread may call this."""
         if not figures.queries:
             return
         self._rows.observe(figures.rows / figures.queries)
@@ -69,12 +69,12 @@ class Metrics:
         self._truncated.inc(figures.truncated)
 
     def count(self, operation: str, outcomes: Mapping[str, int]) -> None:
-        """Count documents by their outcomes."""
+        """Count the documents of an operation by their outcomes."""
         for outcome, number in outcomes.items():
             self.documents.labels(operation, outcome).inc(number)
 
     def observe_backup(self, began_ms: int | None) -> None:
-        """Note when the last backup began."""
+        """Set the metric of when the last backup began, given in ms since 1970; None sets 0."""
         if self._last_backup is None:
             # Until the index was asked there is no such metric: 0 would fire an alert.
             self._last_backup = Gauge(
@@ -86,7 +86,7 @@ class Metrics:
         self._last_backup.set((began_ms or 0) / 1000)
 
     def observe_store(self) -> None:
-        """Read the figures of a store: of its disk, or of the network that it is reached over."""
+        """Set the metrics of a store to its figures: those of its disk, and of connections over a network."""
         # A disk that cannot be asked is reported by requests.
         with suppress(SimhashError):
             if (space := self._store.space()) is not None:
@@ -112,7 +112,7 @@ class Metrics:
         return self._disk
 
     def text(self) -> bytes:
-        """Write all in Prometheus' text format; several processes of one service write the sums."""
+        """Return all metrics in Prometheus' text format; of several processes of one service, the sums."""
         self.observe_store()
         if METRICS_FOLDER not in os.environ:
             return generate_latest(self._registry)

@@ -1,8 +1,8 @@
 """The operations on documents and ids, and their batches: the one place that calls the index.
 
-It is asked once for a batch, and each line or request gets its answer. Group commit: single requests that wait at the
-same moment are worked on as one batch. It costs the index little more than one document: a commit, and most of a
-search, are paid once.
+The index is called once for a batch, and each line or request gets its answer. Group commit: single requests that wait
+at the same moment are worked on as one batch. A batch costs the index little more than one document: a commit, and most
+of a search, are paid once.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from simhash_hbase.service.problems import Problem, of_error
 
 ItemAnswer = dict[str, object] | Problem
 
-# Answers to queries can be long, and those of a batch are in memory at a time: so many matches, as JSON some megabytes.
+# Most matches in the answers of a batch of queries, which are in memory at a time: as JSON some megabytes.
 MATCHES = 25_600
 # The claims of several clients, which are decided together, wait so long for one that is contested.
 HURRIED_S = 2.0
@@ -45,7 +45,7 @@ COLLECTIONS = 1024
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BatchOperation:
-    """A function of documents, of ids, or of either; lists in, lists of the same length out."""
+    """An operation on batches of documents, of ids, or of both; it answers each item of a batch, in order."""
 
     operation: Operation[Any]
     on_entries: Callable[[LocalIndex, Entries], Iterable[ItemAnswer]] | None = None
@@ -54,7 +54,7 @@ class BatchOperation:
     """Takes documents as they came, in the place of `on_entries`: they are not analysed."""
     batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
     hurried: "BatchOperation | None" = None
-    """Does the same for several clients at once, and refuses, for now, items that would keep the others waiting."""
+    """The same operation for items of several clients; it refuses, for now, an item that would keep others waiting."""
     is_shared: bool = False  # Whether the batches of one key wait for each other, since each takes much memory.
     outcome: Callable[[dict[str, object]], str]  # Returns the outcome of a document, for the metrics.
 
@@ -73,7 +73,7 @@ class BatchOperation:
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
     def lines(self, index: LocalIndex, batch: Sequence[AnalysedChunk], outcomes: Counter[str]) -> bytes:
-        """Work on a batch of a stream, and write the lines of its answer."""
+        """Return the answer to a batch of a stream as JSON lines, and count its outcomes."""
         encoder, out = msgspec.json.Encoder(), bytearray()
         for number, item, record in self.records(index, batch):
             outcomes[self.outcome_of(record)] += 1
@@ -89,7 +89,7 @@ class BatchOperation:
     def records(
         self, index: LocalIndex, batch: Sequence[AnalysedChunk]
     ) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
-        """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
+        """Yield the line number, the item and the answer, or problem, of each item of a batch, in their order."""
         entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
         ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
         on_entries, on_ids = self.on_entries, self.on_ids
@@ -109,7 +109,7 @@ class BatchOperation:
                     yield number, item, item if isinstance(item, Problem) else next(of_ids)
 
     def answers(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer]:
-        """Answer documents and ids in their order; those not analysed yet are, as many at a time as can be."""
+        """Return the answers to documents and ids, in their order; documents are analysed here if they are not yet."""
         parts: list[ItemChunk | AnalysedChunk] = []
         for number, item in enumerate(items):
             if isinstance(item, AnalysedChunk):
@@ -132,7 +132,7 @@ class BatchOperation:
         return [record for _, _, record in self.records(index, batch)]
 
     def outcomes(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer | Exception]:
-        """Answer requests; where a batch fails by an error that one document may cause, answer each by itself."""
+        """Return the answers or errors of requests; if one document may have failed the batch, each is tried alone."""
         outcomes: list[ItemAnswer | Exception] = []
         try:
             outcomes += self.answers(index, items)
@@ -148,7 +148,7 @@ class BatchOperation:
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: ItemForm) -> tuple[Item, Analysed | None]:
-    """Decode and analyse one JSON object; a document comes back without its text where nobody needs that."""
+    """Return the item in a JSON object and, for a document, its analysis; an analysed document has no text any more."""
     item = document_or_id(decode(raw) if wanted.is_line else decode_body(raw), wanted)
     if isinstance(item, str) or not wanted.is_analysed:
         return item, None
@@ -206,7 +206,7 @@ COPIES = BatchOperation(
 
 @lru_cache(COLLECTIONS)
 def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
-    """Make an operation on the documents of one collection; those of two are never worked on together."""
+    """Return the operation on the documents of one collection; documents of two are never in one batch."""
     if collection is None:
         return operation
     on_entries, on_ids, hurried = operation.on_entries, operation.on_ids, operation.hurried
@@ -222,7 +222,7 @@ def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
 
 @lru_cache(COLLECTIONS)
 def in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
-    """Make an operation that writes documents in a batch; those of two are never worked on together."""
+    """Return the operation that writes documents with the name of their batch; those of two are never joined."""
     if name is None or (on_entries := operation.on_entries) is None:
         return operation
     return replace(
@@ -234,7 +234,7 @@ def in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def query(search: Search) -> BatchOperation:
-    """Make the operation that finds near-duplicates, of documents or of stored ones."""
+    """Return the operation that finds near-duplicates of documents, or, by their ids, of stored ones."""
 
     def of_entries(index: LocalIndex, entries: Entries) -> Iterator[ItemAnswer]:
         answers = index.answer_entries(entries, search)
@@ -258,7 +258,7 @@ def query(search: Search) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def find(limit: int) -> BatchOperation:
-    """Make the operation that finds the documents which hold clues."""
+    """Return the operation that finds the documents which hold clues."""
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
         for document, found in index.found(whole_chunk(texts, None), limit=limit):
@@ -278,7 +278,7 @@ def find(limit: int) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def passages(search: PassageSearch) -> BatchOperation:
-    """Make the operation that finds the spans of texts which stand in other documents."""
+    """Return the operation that finds the spans of texts which stand in other documents."""
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
         for _, answer in index.repeated(whole_chunk(texts, None), search):
@@ -295,7 +295,7 @@ def passages(search: PassageSearch) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def items(at_share: float) -> BatchOperation:
-    """Make the operation that finds the documents which stand in texts."""
+    """Return the operation that finds the documents which stand in texts."""
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
         for _, answer in index.held(whole_chunk(texts, None), at_share=at_share):
@@ -321,7 +321,7 @@ _Single = tuple[Item | AnalysedChunk, asyncio.Future[ItemAnswer], Context | None
 
 
 class Batcher:
-    """Answers single requests.
+    """Answers single requests, joined to batches of one operation.
 
     A request that finds no batch of its operation under way begins one at once. Those that come meanwhile are the next
     batch, in the order of their arrival. Each has its own answer or error, and is left out when nobody waits for it any
@@ -335,7 +335,7 @@ class Batcher:
         self._queues: WeakValueDictionary[BatchOperation, _Queue] = WeakValueDictionary()
 
     async def answer(self, operation: BatchOperation, item: Item | AnalysedChunk) -> ItemAnswer:
-        """Wait for the answer to an id, or to a document, which may be analysed already."""
+        """Return the answer to an id, or to a document, which may be analysed already."""
         queue = self._queues.get(operation)
         if queue is None:
             queue = self._queues[operation] = _Queue(self._engine, operation.hurried or operation, self._most)
@@ -347,7 +347,7 @@ class Batcher:
 
 
 class _Queue:
-    """The requests of one operation."""
+    """The single requests of one operation that wait for a batch, and its batches under way."""
 
     def __init__(self, engine: Engine, operation: BatchOperation, most: int) -> None:
         self._engine = engine
@@ -365,7 +365,7 @@ class _Queue:
         return await answer
 
     def schedule(self) -> None:
-        """Have the next batch begin; where none is under way, with all that this round of the event loop brings."""
+        """Schedule the next batch: after this round of the event loop, or later where a batch is under way."""
         if self._next is None and self._waiting:
             loop = asyncio.get_running_loop()
             self._next = loop.call_later(LONGEST_WAIT_S, self.begin) if self._under_way else loop.call_soon(self.begin)
@@ -384,7 +384,7 @@ class _Queue:
         outcomes: Sequence[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]
 
         def work(index: LocalIndex) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
-            """Answer those who still wait."""
+            """Return the outcomes of the requests whose clients still wait."""
             waiting = [single for single in batch if not single[1].cancelled()]
             outcomes = partial(self._operation.outcomes, index, [item for item, *_ in waiting])
             answered = tracing.within([context for *_, context in waiting], outcomes)

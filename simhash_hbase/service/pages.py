@@ -48,7 +48,7 @@ _LIMITS = {
 
 
 def reference_page(description: OpenApi) -> str:
-    """Write an OpenAPI description, whose bodies and answers refer to schemas among its components, as HTML."""
+    """Return an OpenAPI description, whose bodies and answers refer to schemas among its components, as HTML."""
     schemas = description["components"]["schemas"]
     routes = [
         (f"{method.upper()} {path}", operation)
@@ -94,7 +94,7 @@ def _route(name: str, operation: OpenApi) -> str:
 
 
 def _contents(body: OpenApi) -> str:
-    """Write the schema and the examples of a body or an answer, by media type."""
+    """Return the HTML of the schema and the examples of a body or an answer, by media type."""
     contents: OpenApi = body.get("content", {})
     examples = [content["example"] for content in contents.values() if "example" in content]
     fields = _fields((media, _described(content.get("schema", {}))) for media, content in contents.items())
@@ -107,14 +107,14 @@ def _fields(fields: Iterable[tuple[str, str]]) -> str:
 
 
 def _described(schema: OpenApi, *, is_needed: bool | None = False) -> str:
-    """Write the type of a value, with its limits and its description."""
+    """Return the HTML of the type of a value, with its limits and its description."""
     limits = [f"{words} <code>{escape(str(schema[key]))}</code>" for key, words in _LIMITS.items() if key in schema]
     facts = ", ".join([_type(schema), *(["required"] if is_needed else []), *limits])
     return f"{facts}. {escape(schema['description'])}" if "description" in schema else facts
 
 
 def _type(schema: OpenApi) -> str:
-    """Write the type of a value; a schema of its own is a link."""
+    """Return the HTML of the type of a value; a schema of its own is a link."""
     match schema:
         case {"$ref": str(place)}:
             name = place.rpartition("/")[2]

@@ -49,7 +49,7 @@ _KNOWN: tuple[tuple[type[errors.SimhashError], str, str | None], ...] = (
 
 
 class Problem(Exception):
-    """An answer in place of a result."""
+    """An error that the service answers with in place of a result: raised, or put into a line of a stream."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Problem(Exception):
         return Problem, (self.code, self.detail), vars(self)
 
     def record(self) -> dict[str, object]:
-        """Make the error of a line of a stream."""
+        """Return the error of a line of a stream, as JSON."""
         return {"code": self.code, "detail": self.detail, "retryable": self.retryable}
 
     def response(self, request_id: str | None = None) -> Response:
@@ -85,16 +85,16 @@ class Problem(Exception):
 
 
 def busy(code: str, detail: str) -> Problem:
-    """Make the answer 503: the same request may succeed later."""
+    """Return a problem with status 503: the same request may succeed later."""
     return Problem(code, detail, retryable=True)
 
 
 def internal() -> Problem:
-    """Make the answer to an unforeseen error, which is in the log."""
+    """Return the problem for an unforeseen error, which is in the log."""
     return Problem("internal_error", "the service failed; the log has details under this request id")
 
 
 def of_error(error: errors.SimhashError) -> Problem:
-    """Translate an error of the library."""
+    """Return the problem for an error of the library."""
     code, sentence = next((code, sentence) for kind, code, sentence in _KNOWN if isinstance(error, kind))
     return Problem(code, sentence or str(error), retryable=isinstance(error, errors.Retryable))

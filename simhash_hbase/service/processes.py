@@ -45,7 +45,7 @@ class Settings:
 
 
 def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
-    """Open the socket; without keys it must not be reachable from outside."""
+    """Return an open socket that listens; without keys its address must be one of this machine alone."""
     try:
         is_of_this_machine = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -73,7 +73,7 @@ def run_service(settings: Settings, listener: socket.socket) -> bool:
 
 
 def _serve(settings: Settings, listener: socket.socket, owner: Connection | None) -> None:
-    """Serve in this process, which ends at once, with `FAILED`, where calls of the index had to be given up."""
+    """Serve in this process until it is stopped; where calls of the index had to be given up, end it with `FAILED`."""
     keys = Keyring(settings.keys) if settings.keys is not None else None
     with settings.open_index() as index:
         if owner is None:
@@ -91,7 +91,7 @@ def _serve(settings: Settings, listener: socket.socket, owner: Connection | None
 
 
 def _serve_for_owner(settings: Settings, listener: socket.socket, owner: Connection) -> None:
-    """Be one of several processes: the owner alone takes signals, and passes them on."""
+    """Serve in one of several processes: the owner alone takes signals, and passes them on."""
     for number in (*SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -128,7 +128,7 @@ class _Process:
         return self._process.pid or 0
 
     def tell(self, number: int) -> None:
-        """Pass a signal on."""
+        """Send the number of a signal to the process."""
         try:
             self.pipe.send(number)
         except OSError:
@@ -142,7 +142,7 @@ class _Process:
 
 
 class _Owner:
-    """Starts the processes, replaces one that ends, and stops them all."""
+    """The process that starts the serving ones, replaces one that ends, and stops them all."""
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         self._settings = settings
@@ -157,7 +157,7 @@ class _Owner:
         self._failed_at = 0.0
 
     def run(self) -> bool:
-        # An index that cannot be opened is told of here, once.
+        # An index that cannot be opened is reported here, once.
         with self._settings.open_index():
             logger.info("starting")
         arrived, sending = socket.socketpair()
@@ -218,7 +218,7 @@ class _Owner:
             logger.info("listening", extra={"fields": fields})
 
     def replace(self, process: _Process) -> None:
-        """Forget a process that has ended; where it was not told to, another one takes its place."""
+        """Remove a process that has ended; unless it was told to end, plan the start of another one in its place."""
         from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415
 
         self._processes.remove(process)

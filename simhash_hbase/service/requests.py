@@ -47,7 +47,7 @@ class Trail:
     scope: Mapping[str, Any]  # The request's; the application adds the route.
     client: str | None = None
     key: str | None = None  # Name of the key that was presented.
-    is_allowed: Callable[[], bool] = lambda: True  # Tells whether the key still allows the request.
+    is_allowed: Callable[[], bool] = lambda: True  # Returns whether the key still allows the request.
     collection: str | None = None  # The collection whose documents are asked for.
     collections: frozenset[str] | None = None  # Collections that the key is bound to; None: to none.
     writes: bool = False  # Whether the request may change the index.
@@ -86,11 +86,11 @@ class Trail:
         return time.monotonic() - self.started
 
     def extra(self, **more: object) -> dict[str, dict[str, object]]:
-        """Make the `extra` of a log line within this request."""
+        """Return the argument `extra` for a log line about this request."""
         return {"fields": {"request_id": self.request_id, "route": self.route, **more}}
 
     def fields(self) -> dict[str, object]:
-        """Make the fields of the request's own log line."""
+        """Return the fields of the request's own log line."""
         line: dict[str, object] = {
             "request_id": self.request_id,
             "method": self.method,
@@ -115,7 +115,7 @@ DRAIN_BYTES = 16 << 20
 
 
 def framing_problem(headers: Headers, version: str) -> Problem | None:
-    """Check Host, Transfer-Encoding and the header names of a request (RFC 9112); return the problem, or None."""
+    """Return the problem of a request's Host, Transfer-Encoding or header names (RFC 9112); None if all are well."""
     hosts, codings = headers.getlist("host"), headers.getlist("transfer-encoding")
     if len(hosts) != 1 and (hosts or version != "1.0"):
         return Problem("malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")
@@ -130,7 +130,7 @@ def framing_problem(headers: Headers, version: str) -> Problem | None:
 
 @contextmanager
 def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
-    """Give a request a span, below the one that its client names."""
+    """Record a request as a span of a trace during the block, below the span that its client names."""
     if not tracing.is_on() or trail.scope["path"] in UNLOGGED:
         yield
         return
@@ -155,7 +155,7 @@ def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
 
 
 class Surround:
-    """Middleware around the whole application.
+    """Middleware around the whole application: it checks, traces, counts and logs each request.
 
     A request returns its place and its memory at the end of its answer, before the rest of its body is drained:
     otherwise refused clients could keep others out.
@@ -215,7 +215,7 @@ class Surround:
 
 
 class _Exchange:
-    """The messages of one request, watched."""
+    """The messages of one request and of its answer, which it passes on and counts."""
 
     def __init__(self, surround: Surround, scope: Scope, receive: Receive, send: Send, trail: Trail) -> None:
         self._surround = surround
@@ -228,7 +228,7 @@ class _Exchange:
         self.is_begun = False
 
     async def receive(self) -> Message:
-        """Pass a piece of the body on."""
+        """Return the next message of the request, its bytes counted."""
         self._awaits = False
         message = await self._receive()
         if message["type"] == "http.request":
@@ -239,7 +239,7 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Pass a piece of the answer on."""
+        """Send a message of the answer, with headers added; before the last one drain the rest of the body."""
         if message["type"] == "http.response.start":
             self.is_begun = True
             self._trail.status = message["status"]
@@ -278,7 +278,7 @@ class _Exchange:
 
 @dataclass(kw_only=True)
 class Service:
-    """One index and its clients' limits; `create_app` puts it into ``app.state.service``."""
+    """The engine, limits, metrics and keys of all requests; `create_app` puts them into ``app.state.service``."""
 
     engine: Engine
     limits: Limits
@@ -296,12 +296,12 @@ class Service:
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
 
     async def respond(self, request: Request, operation: BatchOperation) -> Response:
-        """Answer a body of one JSON document."""
+        """Return the answer to a body of one JSON document or id."""
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         wanted = operation.wanted()
 
         async def apart() -> ItemAnswer:
-            """Decode and analyse a large document in a process of its own, then ask the index."""
+            """Return the answer to a large document, decoded and analysed in a process of its own."""
             payer = request.state.trail.payer
             name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, wanted)
             return await self.batcher.answer(operation, AnalysedChunk.alone(0, name, analysed, len(body)))
@@ -312,7 +312,7 @@ class Service:
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
-        """Read a body that is to be one JSON object."""
+        """Return a body of type JSON, not yet decoded; raise a problem if it is too large or too slow."""
         if media_type(request) != JSON:
             raise Problem("unsupported_media_type", f"the content type must be {wanted}")
         trail: Trail = request.state.trail
@@ -342,7 +342,7 @@ class Service:
         return bytes(body)
 
     async def answer(self, request: Request, operation: BatchOperation, item: Item) -> Response:
-        """Answer for one document or id."""
+        """Return the answer for one document or id."""
         operation = within_key(operation, request.state.trail)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
@@ -359,12 +359,12 @@ class Service:
         return Response(msgspec.json.encode(record), media_type=JSON)
 
     async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function with the analysis in a process of its own; see `outcome`."""
+        """Return the result of `function` on the analysis, in a process of its own; see `outcome`."""
         payer = request.state.trail.payer
         return await self.outcome(request, self.engine.apart(payer, self.limits.work_s, function, *arguments))
 
     async def outcome(self, request: Request, work: Awaitable[T]) -> T:
-        """Wait for work of the engine, within the time that a request may take."""
+        """Return the result of work of the engine; raise a problem for its error, or after the time of a request."""
         trail: Trail = request.state.trail
         try:
             async with asyncio.timeout(self.limits.request_s - min(trail.seconds(), self.limits.request_s)):
@@ -387,7 +387,7 @@ class Service:
 
 
 def within_key(operation: BatchOperation, trail: Trail) -> BatchOperation:
-    """Return the operation in the collection that a request names."""
+    """Return the operation on the documents of the collection that a request names."""
     return within(operation, collection_of_key(trail))
 
 
@@ -400,7 +400,7 @@ def collection_of_key(trail: Trail) -> str | None:
 
 
 def media_type(request: Request) -> str:
-    """Return the type of a body, which must not be compressed."""
+    """Return the media type of a body; raise a problem if the body is compressed."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_media_type", "compressed bodies are not read: send it uncompressed")
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()

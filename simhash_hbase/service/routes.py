@@ -129,7 +129,7 @@ async def claim(request: Request, service: WritingService, batch: BatchName = No
 
 
 def _in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
-    """Return the operation in a batch, whose name is checked before anything is read."""
+    """Return the operation that writes documents in a named batch; the name is checked before the body is read."""
     try:
         return in_batch(operation, checked_batch(name))
     except InvalidArgument as error:
@@ -226,7 +226,7 @@ async def remove_batch(
 
 
 async def _of_part(request: Request, service: Service, act: Callable[[LocalIndex], T]) -> T:
-    """Act on a part of the index, or of the collection that the request names."""
+    """Return the result of `act` on the index, or on the collection that the request names."""
     trail = request.state.trail
     name = collection_of_key(trail)
     work = service.engine.run_shared(trail.payer, lambda index: act(index.in_collection(name)))
@@ -243,7 +243,7 @@ async def _selection(
         ),
     ] = None,
 ) -> Search:
-    """Read which of the matches an answer lists."""
+    """Return the search with the parameters ``limit`` and ``since``, which say which matches an answer lists."""
     try:
         return Search(limit=limit, since=since).begun(now_ms())
     except InvalidArgument as error:
@@ -356,7 +356,7 @@ async def compare_texts(request: Request, service: ReadingService) -> Response:
 
 
 def _compare(analysis: Analysis, content: bytes) -> bytes:
-    """Compare the two texts of a body, and the words in them."""
+    """Return the JSON answer that compares the two texts of a body, and their words."""
     a, b = _texts(content)
     sides = [ComparedDocument.of_text(name, text, analysis) for name, text in (("a", a), ("b", b))]
     record = compare(sides[0], sides[1], analysis.profile)
@@ -382,7 +382,7 @@ def _texts(content: bytes) -> list[str]:
 
 
 def _plain(description: str, media: str = PLAIN, kind: str = "string") -> dict[int | str, dict[str, Any]]:
-    """Describe a text, or an object whose fields the command line's page describes."""
+    """Return the OpenAPI description of an answer: a text, or an object that the command line's page describes."""
     return {200: {"description": description, "content": {media: {"schema": {"type": kind}}}}}
 
 
@@ -451,7 +451,7 @@ async def ready(request: Request) -> Response:
 )
 async def metrics(service: MetricsService) -> Response:
     """Write all counters in Prometheus' text format; needs a key with the scope metrics."""
-    # Without the store the other metrics count.
+    # If the store does not answer, the other metrics are written all the same.
     with suppress(SimhashError):
         service.metrics.observe_backup(await service.engine.last_backup())
     return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)

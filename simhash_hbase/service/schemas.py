@@ -89,7 +89,7 @@ _CONTENTS: dict[str, Schema] = {
 
 
 def _document(name: str, examples: list[Schema], required: list[str], *, id_alone: bool) -> Schema:
-    """Describe a document with exactly one content, or, where that is enough, with its id alone."""
+    """Return the schema of a document with exactly one content, or, with `id_alone`, also with its id alone."""
     absent = {content: {"not": {"required": [content]}} for content in _CONTENTS}
     kinds = [
         {"required": [content], "allOf": [absent[other] for other in _CONTENTS if other != content]}
@@ -137,7 +137,7 @@ _EXAMPLES: dict[type, Schema | None] = {
 
 
 def schemas() -> dict[str, Schema]:
-    """Make the component schemas by name."""
+    """Return the component schemas by name."""
     _, made = schema_components(_EXAMPLES, ref_template=_REFERENCE)
     for kind, example in _EXAMPLES.items():
         made[kind.__name__].update({} if example is None else {"examples": [example]})
@@ -179,14 +179,14 @@ _OF_BODIES = (408, 413, 415, 422, 507)
 
 
 def problems(*statuses: int, body: bool = True) -> dict[int | str, dict[str, Any]]:
-    """Describe the errors of a route: those that every one has, and the ones named."""
+    """Return the OpenAPI description of a route's errors: those that every route has, and those of the statuses."""
     wanted = sorted({*_ALWAYS, *(_OF_BODIES if body else ()), *statuses})
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": _PROBLEMS[status], "content": content} for status in wanted}
 
 
 def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, Any]]:
-    """Describe the answer of a route."""
+    """Return the OpenAPI description of a route's answer, of type `name`; `lines` is an example of a stream."""
     content: dict[str, Any] = {JSON: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     if lines is not None:
         content[NDJSON] = _lines(name, lines)
@@ -194,7 +194,7 @@ def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, A
 
 
 def body(name: str | None, lines: str | None = None) -> dict[str, Any]:
-    """Describe the body of a route: one JSON object, unless `name` is None, and lines of them, unless `lines` is."""
+    """Return the OpenAPI description of a body: an object of type `name`, a stream like `lines`, or both."""
     content: dict[str, Any] = {}
     if name is not None:
         content[JSON] = {"schema": {"$ref": f"#/components/schemas/{name}"}}

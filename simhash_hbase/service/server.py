@@ -26,11 +26,11 @@ CONNECTIONS = 768
 HEAD_BYTES = 256 << 10
 # Requests of one connection that wait until those before them are answered; each takes some kilobytes of memory.
 PIPELINED = 64
-# Connections above uvicorn's limit that are kept, to be told so. uvicorn's limit is one of requests: connections
-# without one would take all the files that the process may have open.
+# Connections above uvicorn's limit that are kept, to answer them with 503. uvicorn's limit is one of requests:
+# connections without one would take all the files that the process may have open.
 REFUSED = 64
 KEEP_ALIVE_S = 30
-# For the header of a request, behind the time that a connection may be idle.
+# Seconds for the header of a request, after the time that a connection may be idle.
 HEAD_S = 10
 SWITCH_S = 0.001
 TICKS_A_SECOND = 10
@@ -68,7 +68,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Drains on SIGTERM, then ends streams, and the process with exit code 0."""
+    """uvicorn's server, which on SIGTERM drains, then ends streams, and ends the process with exit code 0."""
 
     def __init__(
         self, config: uvicorn.Config, service: Service, owner: Connection | None, *, grace_s: float, drain_s: float
@@ -147,15 +147,15 @@ class _Server(uvicorn.Server):
 
 
 class HttpConnection(HttpToolsProtocol):
-    """One connection; in these ways it is safer than uvicorn's own.
+    """One HTTP connection; in these ways it is safer than uvicorn's own.
 
     * A request that asks for another protocol is answered in this one. httptools takes its body for the other protocol,
       so that the service would answer without the body, and take the body for the next request.
-    * A trailer behind a body does not count as a header: proxies check headers only.
+    * A trailer after a body does not count as a header: proxies check headers only.
     * Requests that are pipelined, headers and trailers take bounded memory. If there are too many connections, those
       without a request are not kept.
-    * Bytes that are no HTTP are refused behind the answers to the requests before them, not in the middle of one.
-    * `look` ends it when its client stands still.
+    * Bytes that are no HTTP are refused after the answers to the requests before them, not in the middle of one.
+    * `look` ends the connection of a client that stops reading or sending.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -186,7 +186,7 @@ class HttpConnection(HttpToolsProtocol):
             self.transport.close()
 
     def resume(self) -> bytes:
-        """Return a header for the body that follows, which the parser is to be given next."""
+        """Return a plain header for the parser, before the body of a request that asks for another protocol."""
         self._is_resuming = True
         framing = [b"%s: %s\r\n" % field for field in self.headers if field[0] in _FRAMING]
         return b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing)
@@ -281,7 +281,7 @@ class _Parser:
                 self._begin()
 
     def is_paused(self) -> bool:
-        """Return whether the parser stopped behind the header of a request that asks for another protocol."""
+        """Return whether the parser stopped after the header of a request that asks for another protocol."""
         return bool(self._parser.should_upgrade())
 
     def should_upgrade(self) -> bool:
@@ -290,7 +290,7 @@ class _Parser:
 
     def _begin(self) -> None:
         self._parser = httptools.HttpRequestParser(self._connection)
-        # As uvicorn has it: bytes behind a request with `Connection: close` are no error.
+        # As uvicorn has it: bytes after a request with `Connection: close` are no error.
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.get_method = self._parser.get_method
         self.get_http_version = self._parser.get_http_version

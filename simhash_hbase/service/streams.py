@@ -53,7 +53,7 @@ place when it is too long, and was dropped."""
 
 
 class _RequestLines:
-    """Cuts a body into lines.
+    """The lines of a request's body, as they arrive.
 
     Back-pressure: the server stops reading from a client while no lines are asked for.
     """
@@ -73,7 +73,7 @@ class _RequestLines:
         self._is_dropping = False
         self._waited_s = 0.0
         self.read = 0
-        """Lines read, blank ones too."""
+        """The number of lines read, blank ones too."""
         self.end: End | None = None
 
     async def begin(self) -> None:
@@ -82,7 +82,7 @@ class _RequestLines:
         await asyncio.sleep(0)
 
     async def more(self, patience_s: float | None = None) -> list[Line]:
-        """Wait for lines."""
+        """Return the lines that arrive next, none after `patience_s`; at the end of the stream set `end`."""
         if len(self._part) > LARGE_BYTES:
             # To wait for the memory that the rest of a large line may take does not count as the client's silence.
             self._ticket = self._ticket or self._ask()
@@ -127,7 +127,7 @@ class _RequestLines:
             self._ticket = None
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel all waiting, and return the memory for large lines."""
         self._stop.cancel()
         self.give_back()
         if self._arriving is not None:
@@ -195,7 +195,7 @@ _ENDS = {
 
 
 class _Answers:
-    """Answers the lines of one request."""
+    """The answers to the lines of one request, made batch by batch."""
 
     def __init__(self, service: Service, operation: BatchOperation, trail: Trail) -> None:
         self._service, self._operation, self._trail = service, operation, trail
@@ -207,7 +207,7 @@ class _Answers:
         self._changed = asyncio.Event()
 
     async def answers(self, lines: _RequestLines) -> AsyncGenerator[bytes, None]:
-        """Answer line by line, then with a summary."""
+        """Yield the lines that answer each batch, then the summary line."""
         reader = asyncio.create_task(self.read(lines))
         failure = None
         self._engine.streams += 1
@@ -270,7 +270,7 @@ class _Answers:
             return problem
 
     async def hand_over(self, chunk: ItemChunk) -> ItemChunk:
-        """Have a chunk analysed, and return the next one, when there is room for it."""
+        """Start the analysis of a chunk, and return a new, empty chunk when there is room for it."""
         if not chunk.items:
             return chunk
         self.begin(chunk.size, self.prepare(chunk))
@@ -300,7 +300,7 @@ class _Answers:
             return AnalysedChunk(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
 
     async def prepare_large(self, number: int, raw: bytes) -> AnalysedChunk:
-        """Decode and analyse a line in a process of its own."""
+        """Return a chunk of one large line, decoded and analysed in a process of its own."""
         item: Item | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
         try:
@@ -314,7 +314,7 @@ class _Answers:
         return AnalysedChunk.alone(number, item, analysed, len(raw))
 
     async def next_batch(self) -> list[AnalysedChunk]:
-        """Wait for the next chunk, and take those after it that are ready."""
+        """Return the next chunk, once it is analysed, and those after it that are ready; an empty list at the end."""
         while not self._waiting:
             if self._is_read:
                 return []
@@ -371,11 +371,11 @@ class StreamResponse(Response):
         self._trail = trail
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read, answer, and send."""
+        """Read lines, and send the answers to them in batches, then the summary."""
         service, limits, trail = self._service, self._service.limits, self._trail
 
         async def end() -> End:
-            """Wait for the service, or the key's removal, to end the stream."""
+            """Return why to end the stream, once the service stops or the key no longer allows it."""
             while trail.is_allowed():
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
@@ -398,7 +398,7 @@ class StreamResponse(Response):
 
 
 async def respond(service: Service, request: Request, operation: BatchOperation, *, one: bool = True) -> Response:
-    """Answer a body: one JSON document at once, lines of JSON as they come; `one`: whether a document is allowed."""
+    """Return the answer to a body: to lines as a stream, or, if `one` allows that, to a single JSON document."""
     trail: Trail = request.state.trail
     operation = within_key(operation, trail)
     if media_type(request) in NDJSON_NAMES:

@@ -1,4 +1,4 @@
-"""Documents of an index: ``simhash-hbase add``, ``remove``, ``query``, ``get``, ``copies``, ``export``, ``batches``."""
+"""Commands for documents of an index: ``add``, ``remove``, ``query``, ``get``, ``copies``, ``export``, ``batches``."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def remove(url: str, ids: tuple[str, ...], choice: Choice, collection: str | Non
 
 
 def _remove_ids(index: Index, ids: Sequence[str], source: str | None, output: Output) -> tuple[int, int]:
-    """Remove documents by id; return how many ids there were, and how many were removed."""
+    """Remove documents by id; return the number of ids, and the number of documents that were removed."""
     from simhash_hbase.index.answers import Removed
     from simhash_hbase.index.arguments import BATCH_DOCUMENTS
     from simhash_hbase.index.jsonforms import REMOVED
@@ -146,7 +146,7 @@ def _remove_ids(index: Index, ids: Sequence[str], source: str | None, output: Ou
 
 
 def _remove_batch(index: Index, choice: Choice, output: Output) -> int:
-    """Remove the documents of a batch; return how many there were."""
+    """Remove the documents of a batch; return the number of them."""
     from simhash_hbase.index.answers import Removed
     from simhash_hbase.index.jsonforms import REMOVED
 
@@ -159,7 +159,7 @@ def _remove_batch(index: Index, choice: Choice, output: Output) -> int:
 
 
 def _say_absent(output: Output, batch: str, count: int) -> None:
-    """Say that no document came in a batch: its name may be misspelt."""
+    """Print a note if no document came in a batch: its name may be misspelt."""
     if not count:
         output.note(f"no document of the index is in the batch {batch!r}: the command batches lists them")
 
@@ -327,7 +327,7 @@ def _copies_rows(found: Copies) -> Iterator[Mapping[str, object]]:
 
 
 def _report_missing(missing: Sequence[str], output: Output) -> int:
-    """Report ids that the index does not hold; return the exit code."""
+    """Print an error for each id that the index does not hold; return the exit code."""
     for name in missing:
         output.error(f"simhash-hbase: {not_held(name)}")
     return exits.FAILED if missing else exits.DONE

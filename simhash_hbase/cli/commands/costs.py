@@ -37,7 +37,7 @@ HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class PlannedScheme:
-    """One scheme with its rows, bytes and times."""
+    """A scheme with its rows, bytes and times for a number of documents."""
 
     scheme: str
     distance: int  # Complete up to so many bits.
@@ -61,7 +61,7 @@ class PlannedScheme:
 def plan_scheme(
     scheme: "Scheme", documents: int, *, bands: int = 0, passages: int | None = None, compression: str = "NONE"
 ) -> PlannedScheme:
-    """Compute rows, bytes and times of a scheme for uniform fingerprints, with `passages` of so many characters.
+    """Return the rows, bytes and times of a scheme for uniform fingerprints, with `passages` of so many characters.
 
     Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this
     module with their conditions.

@@ -1,4 +1,4 @@
-"""Documents decided: ``simhash-hbase claim`` and ``dedup``, against an index or a temporary one."""
+"""The commands that decide documents, against an index or a temporary one: ``simhash-hbase claim`` and ``dedup``."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def _urls(words: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class GivenPlaces:
-    """The sources and the index of a command that needs no address; the index None is a temporary one."""
+    """The files and the address of a command that needs no address; without one the index is a temporary one."""
 
     url: str | None
     files: Sequence[str]
 
     @classmethod
     def of(cls, *, words: Sequence[str]) -> Self:
-        """Split the words of a command into the address and the files."""
+        """Return the address and the files among the words of a command."""
         from simhash_hbase.stores.embedded.folder import holds_index
 
         urls = _urls(words)
@@ -62,17 +62,17 @@ class GivenPlaces:
         return cls(urls[0] if urls else None, files)
 
     def await_input(self) -> None:
-        """Erase the line that says that the program starts, where documents may be typed at the terminal."""
+        """Erase ``starting …`` if documents are read from standard input: they may be typed at the terminal."""
         if inputs.sources.STDIN in self.files:
             erase_starting()
 
     def check_batch(self, name: str | None) -> None:
-        """Refuse a batch of a temporary index, where nobody could ask for it."""
+        """Raise `InvalidArgument` for a batch in a temporary index, where nobody could ask for it."""
         if name is not None and self.url is None:
             raise InvalidArgument("--batch needs an address, such as file:docs.index")
 
     def say_gone(self, output: Output) -> None:
-        """End a summary: a temporary index keeps nothing."""
+        """Print, after a summary, that a temporary index is gone."""
         if self.url is None:
             output.note(
                 "the index was temporary and is gone; an address, such as file:docs.index, names one that stays"
@@ -94,7 +94,7 @@ RESUMABLE = {
 def left_by_interrupt(
     *, words: Sequence[str], results: str | None = None, resume: bool = False, **given: object
 ) -> str:
-    """Return the sentence for an interrupt of a command with these options: what is left, and how to go on."""
+    """Return the sentence that an interrupt of a command with these options prints: what is left, and how to go on."""
     stays = bool(_urls(words))
     how = "repeat the command to go on" if stays else "repeat the command to begin anew"
     if results and not resume:
@@ -170,7 +170,7 @@ def claim(
 
 @contextmanager
 def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[tuple[Index, inputs.Sources, Reading]]:
-    """Open the index, or make a temporary one of the input, which is then read twice."""
+    """Yield the index, the sources, and how to read them; a temporary index learns from them: they are read twice."""
     sources = inputs.Sources(places.files)
     if places.url is not None:
         with options.open_index(places.url) as index:
@@ -303,7 +303,7 @@ def _show_sources(settings: DedupOptions, figures: Sequence[SourceFigures], outp
 
 
 def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
-    """Check the library's options against the address of the index, and add whether the index stays."""
+    """Return the library's options, checked against the address, with whether the index is a lasting one."""
     settings: DedupOptions = choice.options
     places.check_batch(settings.batch)
     if places.url is None and choice.create:
@@ -316,7 +316,7 @@ def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
 
 
 def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> corpus.Surroundings:
-    """Describe the command's own part of a run: it makes the index, and writes the report."""
+    """Return the command's own part of a run, as the library has to know it: it makes the index and the report."""
     from simhash_hbase.stores.addresses import folder_of
 
     url = places.url
@@ -336,7 +336,10 @@ def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> 
 def _open(
     places: GivenPlaces, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> Iterator[tuple[LocalIndex, Callable[[], LocalIndex] | None]]:
-    """Open the index, or make it; where it is not to be made yet, yield a temporary one and what makes the other."""
+    """Yield the index and None; or, with ``--fail-above``, a trial index and the function that makes the lasting one.
+
+    A missing index is made with ``--create``; without an address the index is a temporary one.
+    """
     from simhash_hbase.api import create_index, create_index_like, open_local_index, temporary_index
     from simhash_hbase.stores.addresses import check_table_options
 
@@ -376,7 +379,7 @@ def _open(
 
 
 def _fields_for(deduplication: corpus.Deduplication, fields: Fields, output: Output) -> Fields:
-    """Complete the fields of a profile; raise where its index would refuse the run, before that is made."""
+    """Return the complete fields of a profile; raise an error if its index would refuse the run, before it is made."""
     from simhash_hbase.profile import Profile
 
     deduplication.check_profile(Profile.resolve(**fields))
@@ -384,7 +387,7 @@ def _fields_for(deduplication: corpus.Deduplication, fields: Fields, output: Out
 
 
 def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
-    """Complete the fields of a profile; by default its idf is learned from the input."""
+    """Return the complete fields of a profile; by default its idf is learned from the input."""
     settings = reading.settings
     if settings.features_field is not None:
         return {"analyzer": "weighted", **fields}
@@ -396,7 +399,7 @@ def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]
 
 @contextmanager
 def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Output) -> Iterator[LocalIndex]:
-    """Make an index for the input that is gone after the block.
+    """Yield an index for the input that is gone after the block.
 
     If no record has a text, nothing is learned: each record is refused, and an empty input has an empty result.
     """

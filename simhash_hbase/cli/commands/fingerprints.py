@@ -1,4 +1,4 @@
-"""Texts without an index, or beside one: ``simhash-hbase fingerprint`` and ``explain``."""
+"""The commands for texts that need no index: ``simhash-hbase fingerprint`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
 
 
 def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.InputOptions, output: Output) -> Analysis:
-    """Make the analysis that the options ask for."""
+    """Return the analysis that the options ask for, without an index."""
     from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
 
@@ -103,7 +103,7 @@ def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> di
 
 @dataclass(frozen=True)
 class _Sides:
-    """Finds the documents that A and B name."""
+    """The place where `explain` looks for the documents A and B: files, an index, or the words as texts."""
 
     analysis: Analysis
     index: LocalIndex | None
@@ -113,7 +113,7 @@ class _Sides:
     output: Output
 
     def find(self, word: str) -> tuple[ComparedDocument, str | None]:
-        """Look a word up as a file, else as an id, else as a text."""
+        """Return the document that a word names, as a file, else a stored id, else a text; and its text, if known."""
         from simhash_hbase.report.explain import ComparedDocument
 
         if self.as_text:

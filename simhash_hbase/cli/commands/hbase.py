@@ -1,4 +1,4 @@
-"""``simhash-hbase hbase``."""
+"""The command ``simhash-hbase hbase``: an HBase on this machine."""
 
 from pathlib import Path
 

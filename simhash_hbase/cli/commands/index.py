@@ -1,4 +1,4 @@
-"""An index as a whole: ``plan``, ``create``, ``schema``, ``stats``, ``verify``, ``vacuum`` and ``backup``."""
+"""Commands for a whole index: ``plan``, ``create``, ``schema``, ``stats``, ``verify``, ``vacuum`` and ``backup``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def plan(
 
 
 def _readable(planned: PlannedScheme) -> Iterator[dict[str, object]]:
-    """Yield the row of a table."""
+    """Yield the row of a table that shows a planned scheme."""
     p = planned
     dedup = ("by dedup:", _size(p.embedded_dedup_bytes))
     reads = [f"{p.tables} x {p.rows_a_scan:,}", f"= {p.rows_a_query:,}"]

@@ -1,4 +1,4 @@
-"""Parts of texts: ``simhash-hbase find`` and ``passages``."""
+"""The commands for parts of texts: ``simhash-hbase find`` and ``passages``."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def passages(
 def _report(
     path: str | None, url: str, files: Sequence[str], documents: corpus.Documents
 ) -> Iterator[PassagesReport | None]:
-    """Open the page of a run, which is written when all texts were added to it."""
+    """Yield the report to which a run adds its texts, written to `path` after the block; None without a path."""
     if path is None:
         yield None
         return
@@ -199,7 +199,7 @@ OF_ITEMS = ("at_share", "output", "suites")
 
 
 def check_alone(choice: Choice, collection: str | None) -> None:
-    """Refuse options that have no effect on what is asked for."""
+    """Raise `InvalidArgument` for options that have no effect with or without ``--against``."""
     given = {name for name, value in vars(choice).items() if value}
     if not choice.against and (useless := given.intersection(OF_ITEMS)):
         raise InvalidArgument(f"{_options(useless)} goes with `against=COLLECTION`")
@@ -215,7 +215,7 @@ def _options(names: Collection[str]) -> str:
 
 
 def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, output: Output) -> int:
-    """Print the items that stand in each text, and a line about each suite."""
+    """Print the items that stand in each text, and a line about each suite; return the exit code."""
     from simhash_hbase.cli.screen.terminal import secretless
     from simhash_hbase.corpus.contamination import Decontamination, Suite, TextItems
     from simhash_hbase.files.local import replacing
@@ -256,7 +256,7 @@ def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corp
 
 
 def note_suites(output: Output, counts: Iterable[SuiteCounts]) -> None:
-    """Say how many items of each suite stand in how many texts."""
+    """Print how many items of each suite stand in how many texts."""
     for suite, items, found, texts in counts:
         output.note(f"{suite}: {found:,} of {counted(items, 'items')} in {counted(texts, 'texts')}")
 

@@ -1,4 +1,4 @@
-"""An index for other programs: ``simhash-hbase serve`` over HTTP, ``key`` for its clients, and ``mcp`` for agents."""
+"""Commands that offer an index to programs: ``serve`` over HTTP, ``key`` for its clients, and ``mcp`` for agents."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.limits import SCOPES, Limits
 
 MEGABYTE = 1 << 20
-# Below the time of a request, so that a store that is gone is an answer, not a time-out.
+# The share of a request's time that a store may take, so that a store that is down is an error, not a time-out.
 STORE_PATIENCE = 1 / 3
 AMOUNT = click.FloatRange(0, min_open=True)
 

@@ -1,4 +1,4 @@
-"""``simhash-hbase spark``."""
+"""The commands of ``simhash-hbase spark``: ``dedup``, ``passages`` and ``load``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ spark_options = options.collected(
 
 
 def _settings(cluster: Choice, workers: int | None) -> SparkOptions:
-    """Make the library's options of where Spark runs."""
+    """Return the library's options for Spark, from those of a command."""
     from simhash_hbase.spark import SparkOptions
 
     if wrong := [word for word in cluster.conf if "=" not in word]:
@@ -50,7 +50,7 @@ def _settings(cluster: Choice, workers: int | None) -> SparkOptions:
 
 
 def _refuse_texts(_context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Refuse options that need the texts of both documents of a pair."""
+    """Raise a usage error for an option that needs the texts of both documents of a pair."""
     if value:
         raise click.UsageError(
             "spark dedup judges near copies by their sketches, no worker has both texts: leave out"
@@ -122,7 +122,7 @@ def dedup(
 
 
 def _give_out(lines: DataFrame, results: str | None, output: Output) -> None:
-    """Print the JSON lines of a Spark frame, or write them to the folder `results`."""
+    """Print the JSON lines of a Spark DataFrame, or write them to the folder `results`."""
     if results is not None:
         lines.write.text(results)
         return
@@ -131,7 +131,7 @@ def _give_out(lines: DataFrame, results: str | None, output: Output) -> None:
 
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
-    """Return the analysis of the index, or learn the idf as `dedup --create` does."""
+    """Return the analysis of the index; without an index, one whose idf is learned as by `dedup --create`."""
     from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
 
@@ -216,7 +216,7 @@ def passages(
 
 
 def _items(documents: Input, url: str, choice: Choice, output: Output) -> CorpusAnswers:
-    """Find the items of suites, and report how many of each stand in how many texts."""
+    """Return the items of suites in the texts; print how many items of each suite stand in how many texts."""
     from simhash_hbase.cli.screen.terminal import secretless
     from simhash_hbase.corpus.contamination import Suite, SuiteCounts
     from simhash_hbase.files.local import replacing

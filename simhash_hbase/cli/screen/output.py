@@ -1,7 +1,7 @@
 """Output of commands: JSON lines or tables on standard output, everything else on standard error.
 
-How far a long command is, a bar shows on a terminal, and elsewhere a line now and then. rich is imported for a terminal
-and for tables only: the first line of a pipe does not wait for it.
+The progress of a long command is a bar on a terminal, and elsewhere a line now and then. rich is imported for a
+terminal and for tables only: the first line of a pipe does not wait for it.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ Say = Callable[[str], None]
 
 
 class Output(ABC):
-    """The output of a command: JSON, a table or a page, and messages.
+    """The output of a command: its results as JSON, tables or a page, and messages.
 
-    As a context it prints, whatever happens inside, what was finished before. `flush` is called after each batch, so
-    that what was printed was acknowledged and a pipe's reader sees it soon.
+    The end of its context prints the results up to then, whatever happened inside. Commands call `flush` after each
+    batch: all printed results were acknowledged by the store, and a pipe's reader sees them soon.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -86,11 +86,11 @@ class Output(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Hand what was printed to the reader."""
+        """Write buffered results to standard output."""
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Keep a bar out of the way of lines on the same terminal."""
+        """Hide the progress bar while the block prints lines on the same terminal."""
         erase_starting()
         with self._bar.hidden() if self._bar and sys.stdout.isatty() else nullcontext():
             yield
@@ -102,17 +102,17 @@ class Output(ABC):
         self.flush()
 
     def note(self, text: str) -> None:
-        """Print a message for people; standard error."""
+        """Print a message for people on standard error, unless quiet."""
         if not self.quiet:
             self.error(text)
 
     def warn_of_expiry(self, index: Index) -> None:
-        """Warn where all documents have expired by the clock, since it may be ahead."""
+        """Print a warning if all documents have expired by the clock: the clock may be ahead."""
         if warning := index.expiry_warning():
             self.note(f"warning: {warning}")
 
     def made(self, make: Callable[[], LocalIndex]) -> LocalIndex:
-        """Make an index; print warnings of the library, and settings that are left to an operator."""
+        """Return the index that `make` makes; print warnings of the library, and settings left to an operator."""
         from simhash_hbase.api import WeakHashWarning
 
         with warnings.catch_warnings(record=True) as caught:
@@ -127,15 +127,15 @@ class Output(ABC):
 
     @property
     def listener(self) -> RunListener:
-        """Return the listener by which the library reports on its work."""
+        """The listener by which the library prints notes and shows progress here."""
         return RunListener(self.note, self.meter, self.in_options)
 
     def in_options(self, sentence: str) -> str:
-        """Write the parameters that a sentence of the library names as options, those of this command first."""
+        """Return a sentence of the library with its parameters as options, those of this command first."""
         return exits.in_options(sentence, self._context)
 
     def error(self, text: str) -> None:
-        """Print why the exit code is not 0; standard error, also when quiet."""
+        """Print an error on standard error, also when quiet."""
         said = secretless(harmless(self.in_options(text)))
         self._has_said = True
         erase_starting()
@@ -151,7 +151,7 @@ class Output(ABC):
     def summary(
         self, command: str, documents: int, *, seconds: float | None = None, decided_before: int = 0, **counts: int
     ) -> None:
-        """Report how many, how long and how fast; `seconds` leaves out what the command did after the documents.
+        """Print the number of documents, the seconds and the rate; `seconds` leaves out work after the documents.
 
         Documents that an earlier run decided count in `documents`, but not in the rate.
         """
@@ -172,7 +172,7 @@ class Output(ABC):
         unit: Unit = "things",
         every_s: float = LINE_EVERY_S,
     ) -> Iterator[Meter]:
-        """Show how far something is, on standard error."""
+        """Show the progress of some work on standard error; yield the meter that is given its progress."""
         if self.quiet:
             with silent(name) as meter:
                 yield meter
@@ -197,13 +197,13 @@ class Output(ABC):
                 finally:
                     self._bar = None
         else:
-            # Where something was said already, it is known that the command goes on.
+            # After any message it is known that the command is at work, so no early line is needed.
             early = "things" if self._has_said else unit
             yield ProgressLines(name, Pace(total, noun, count=count), self.note, unit=early, every_s=every_s)
 
     @contextmanager
     def walk(self, name: str, *, soon: bool = True) -> Iterator[Callable[[int, float], None]]:
-        """Show how far a walk through an index is; yield the callback that takes its progress.
+        """Show the progress of a walk through an index; yield the callback that is given its progress.
 
         In a pipe a long one is reported after its first page where that is `soon`, else after a minute.
         """
@@ -222,7 +222,7 @@ class Output(ABC):
 
 
 class JsonOutput(Output):
-    """Prints JSON lines, which are buffered."""
+    """Prints results as JSON lines, which are buffered."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(quiet=quiet)
@@ -231,24 +231,24 @@ class JsonOutput(Output):
         self._buffer = bytearray()
 
     def line(self, record: Mapping[str, object], *, rows: object = None) -> None:
-        """Print one of many results."""
+        """Print one of many results as a line of JSON."""
         self._encoder.encode_into(plain(record), self._buffer, len(self._buffer))
         self._buffer += b"\n"
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
     def encoded(self, lines: bytes | bytearray) -> None:
-        """Print whole lines of JSON."""
+        """Print lines of JSON that are encoded already."""
         self._buffer += lines
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
     def record(self, record: Mapping[str, object], *, page: Callable[[], bytes] | None = None, **_: object) -> None:
-        """Print the one result of a command."""
+        """Print the one result of a command as a line of JSON."""
         self.line(record)
 
     def flush(self) -> None:
-        """Hand what was printed to the reader."""
+        """Write buffered results to standard output."""
         if self._buffer:
             self._has_said = True
             # Nobody knows how much of an interrupted write was done: lines would be torn or come twice.
@@ -264,7 +264,7 @@ class PageOutput(JsonOutput):
     """Prints the one result of a command as a page for a browser."""
 
     def record(self, record: Mapping[str, object], *, page: Callable[[], bytes] | None = None, **_: object) -> None:
-        """Print the page of the one result."""
+        """Print the page of the one result; without one, a line of JSON."""
         if page is None:
             self.line(record)
             return
@@ -273,7 +273,7 @@ class PageOutput(JsonOutput):
 
 
 class TableOutput(Output):
-    """Prints tables for people."""
+    """Prints results as tables for people."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(quiet=quiet)
@@ -316,7 +316,7 @@ OUTPUTS: Mapping[str, type[Output]] = {"json": JsonOutput, "table": TableOutput,
 
 
 class Pace:
-    """The rate of a progress bar, measured over the last half minute.
+    """The progress of some work: its share, rate and time left, measured over the last half minute.
 
     rich has one unit a task, and no rate when updates are half a minute apart; here the share is of bytes, the rate of
     documents, and a batch may take minutes.
@@ -331,7 +331,7 @@ class Pace:
         self._seen = deque([(clock(), 0.0, count)])
 
     def add(self, count: int, done: float | None) -> bool:
-        """Note how far it is now; return whether that is worth showing: ten times a second is enough."""
+        """Note the count and the amount done; return whether to show them, which is so ten times a second."""
         now = self._clock()
         new = len(self._seen) < 2 or now - self._seen[-2][0] >= SHOWN_EVERY_S  # noqa: PLR2004
         if not new:
@@ -342,12 +342,12 @@ class Pace:
         return new
 
     def rate(self) -> float:
-        """Things done in a second."""
+        """Return the number of things done in a second."""
         (start, _, before), (now, _, count) = self._seen[0], self._seen[-1]
         return (count - before) / (now - start) if now > start else 0.0
 
     def left_s(self) -> float | None:
-        """Seconds to the end; None when that is unknown."""
+        """Return the seconds to the end; None if that is unknown."""
         (start, before, _), (now, done, _) = self._seen[0], self._seen[-1]
         if not self.total or done <= before or now - start < SURE_AFTER_S:
             return None
@@ -358,7 +358,7 @@ class Pace:
         return min(1.0, self._seen[-1][1] / self.total) if self.total else 0.0
 
     def said(self, *, rated: bool = True) -> str:
-        """Write all of it in a line; without the rate where too little was done to tell it."""
+        """Return the progress in words: share, count, rate and time left; without the rate if not `rated`."""
         _, _, count = self._seen[-1]
         words = [counted(count, self._noun)]
         if rated and (rate := self.rate()):
@@ -371,7 +371,7 @@ class Pace:
 
 
 class ProgressLines:
-    """Prints a line once a minute or as often as `every_s` says, and one soon where much is to be done."""
+    """A meter that prints a line every `every_s` seconds, and one soon if there is much to do."""
 
     def __init__(
         self,
@@ -394,7 +394,7 @@ class ProgressLines:
             say(f"{name}: {pace.total / MEGABYTE:,.0f} MB to read")
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Print the line when it is time to."""
+        """Note the count and the amount done; print a line if one is due."""
         self._pace.add(count, done)
         if self._clock() >= self._next or (self._beginning and self._pace.share() < SOON):
             self._say(f"{self._name}: {self._pace.said(rated=not self._beginning)}")
@@ -403,7 +403,7 @@ class ProgressLines:
 
 
 class Bar:
-    """Moves a bar on a terminal, which is gone afterwards."""
+    """A meter that is a bar on a terminal, which is removed at the end."""
 
     def __init__(self, bar: Progress, task: TaskID, pace: Pace) -> None:
         self._bar = bar
@@ -411,13 +411,13 @@ class Bar:
         self._pace = pace
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Move the bar to this count, and say its pace beside it."""
+        """Move the bar to the amount done, with the progress in words beside it."""
         if self._pace.add(count, done):
             self._bar.update(self._task, completed=done, said=self._pace.said())
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Remove the bar while something else is printed."""
+        """Remove the bar while the block prints something else."""
         self._bar.stop()
         yield
         self._bar.start()

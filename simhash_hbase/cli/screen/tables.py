@@ -30,7 +30,7 @@ TABLES = 10
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
-    """Make a table of results, a row each."""
+    """Return a table of results, with a row for each."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = Table()
     for column in columns:
@@ -49,7 +49,7 @@ def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
 
 
 def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> Table:
-    """Make a table of one result, a row a field; the items of a mapping get rows of their own.
+    """Return a table of one result, with a row for each field; the items of a mapping get rows of their own.
 
     Numbers of the fields that `about` names are estimates.
     """
@@ -67,7 +67,7 @@ def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> T
 
 
 def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
-    """Print on standard output as wide as the terminal is; for a pipe, whose reader has no width, never narrow."""
+    """Print the parts that `draw` gives for a width: that of the terminal, or for a pipe 160 columns or more."""
     erase_starting()
     console = Console(file=sys.stdout)
     if not console.is_terminal:
@@ -78,7 +78,7 @@ def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
 
 
 def shown(value: object, *, estimate: bool = False) -> str:
-    """Write one value for people; of an estimate three digits of each number.
+    """Return one value as a text for people; of an estimate each number has three digits.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class ComparedPair(NamedTuple):
     profile: Profile
 
     def drawn(self, width: int) -> Iterator[RenderableType]:
-        """Draw the comparison of the two documents in a terminal of some width."""
+        """Yield the parts of the comparison, drawn for a terminal of some width."""
         record = self.record
         named = Column(no_wrap=True, overflow="ellipsis")
         heads = Table.grid(Column(), Column(no_wrap=True), named, padding=(0, 1))
@@ -150,7 +150,7 @@ class ComparedPair(NamedTuple):
             yield Text("The index keeps no texts: name files of texts instead to see what pulls them apart.")
 
     def bits(self, width: int) -> Iterator[Text]:
-        """Draw the blocks, as many beside each other as there is room for."""
+        """Yield the lines that draw the blocks, as many beside each other as there is room for."""
         widths, rows = self.profile.blocks.widths, [[0]]
         for block, bits in enumerate(widths[1:], 1):
             if sum(widths[at] + 1 for at in rows[-1]) + bits > width - LABEL:
@@ -166,7 +166,7 @@ class ComparedPair(NamedTuple):
                 yield line
 
     def block(self, block: int) -> list[Text]:
-        """Draw one block: its number, its bits in both, and where they differ."""
+        """Return the four lines that draw one block: its number, its bits in a, those in b, and where they differ."""
         a, b, scheme = self.a.simhash, self.b.simhash, self.profile.blocks
         agrees = block not in scheme.differing_blocks(a, b)
         bits, style = scheme.widths[block], AGREES if agrees else ""
@@ -183,7 +183,7 @@ class ComparedPair(NamedTuple):
         return [Text(number.ljust(bits)[:bits], style=style), *rows]
 
     def judgement(self) -> Iterator[Text]:
-        """Yield lines: the decision about a copy, the rows that join both, whether a query finds one by the other."""
+        """Yield lines: the decision about a copy, the rows that join both, whether a query for one finds the other."""
         record, profile, scheme = self.record, self.profile, self.profile.blocks
         for label, side in (("a", self.a), ("b", self.b)):
             if side.decision is not None:
@@ -257,7 +257,7 @@ class ComparedPair(NamedTuple):
             yield f"the similarity is below {asked:.4g}"
 
     def features(self) -> Iterator[RenderableType]:
-        """List the features that both have, and those that pull them apart."""
+        """Yield lines that count the features of both, and a table of the features that pull them apart."""
         record, counts = self.record, self.record["features"]
         yield Text(
             f"Features: {counts['shared']:,} in both, {counts['only_a']:,} only in a, {counts['only_b']:,} only in b."

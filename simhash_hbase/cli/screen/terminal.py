@@ -31,7 +31,7 @@ _shows_starting = False
 
 
 def harmless(text: str) -> str:
-    r"""Write control characters out, except for tabs and ends of lines: they would move a terminal's cursor, or worse.
+    r"""Return a text with control characters spelt out, except tabs and line ends: they would move a terminal's cursor.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def harmless(text: str) -> str:
 
 
 def secretless(text: str) -> str:
-    r"""Leave users and passwords out of addresses.
+    r"""Return a text in which addresses have no users and passwords.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def secretless(text: str) -> str:
 
 
 def show_starting() -> None:
-    """Show a word while a command loads its libraries: a first run makes jieba's dictionary ready.
+    """Show ``starting …`` while a command loads its libraries: a first run makes jieba's dictionary ready.
 
     Nothing is shown where standard error is no terminal, or one whose cursor does not move.
     """
@@ -65,7 +65,7 @@ def show_starting() -> None:
 
 
 def erase_starting() -> None:
-    """Remove the word, before anything else is printed."""
+    """Erase ``starting …`` before anything else is printed."""
     global _shows_starting  # noqa: PLW0603
     if _shows_starting:
         _shows_starting = False
@@ -98,7 +98,7 @@ def discard_output() -> None:
 
 
 class _NamedFile(io.FileIO):
-    """A file by its number, whose errors name it."""
+    """A file opened by its descriptor, whose errors name it."""
 
     def __init__(self, number: int, mode: str, name: str) -> None:
         super().__init__(number, mode, closefd=False)

@@ -159,11 +159,11 @@ def open_index(
     url : str or path
         As for `create_store`, or ``http://HOST:PORT`` and ``https://HOST`` for one behind the HTTP service.
     collection : str, optional
-        The one that is read and written; see `Index.in_collection`.
+        The collection that is read and written; see `Index.in_collection`.
     profile : Profile, optional
         Options that the caller expects of the index.
     readonly : bool
-        Nothing will be written.
+        Whether nothing will be written.
     patience_s : float, optional
         As for `open_store`; with a service, seconds for which requests are repeated while it does not answer.
 
@@ -377,14 +377,14 @@ def create_index(
 def create_index_like(
     url: Address, index: LocalIndex, *, regions: int | None = None, compression: str | None = None
 ) -> LocalIndex:
-    """Make an empty index with the profile and the idf table of another one.
+    """Make an empty index with the profile and the idf table of another index.
 
     Parameters
     ----------
     url, regions, compression
         As for `create_index`.
     index : LocalIndex
-        The other one.
+        The index whose profile and idf table are taken.
 
     Raises
     ------
@@ -434,7 +434,7 @@ def temporary_index(
 def resolve_profile(
     learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
 ) -> tuple[Profile, IdfTable | None]:
-    """Make the profile and the idf table that `create_index` would."""
+    """Return the profile and the idf table with which `create_index` would make an index."""
     profile, idf, _ = _resolved(learn_from, options)
     return profile, idf
 

@@ -157,7 +157,7 @@ class IndexMissing(Permanent, LookupError):
     """There is no index at this address."""
 
     interrupted: bool = False
-    """The making of one was interrupted there, so that it can be repeated."""
+    """Whether the making of an index was interrupted there, so that it can be repeated."""
 
 
 class IndexExists(Permanent):
@@ -180,7 +180,7 @@ class CorruptIndex(Permanent):
     """Stored bytes do not decode, or rows contradict each other in a way no crash explains."""
 
     in_cell: bool = False
-    """Whether it is about the cell of a document or of a member: `LocalIndex.verify` counts and repairs such cells."""
+    """Whether the error is about the cell of a document or a member: `LocalIndex.verify` counts and repairs these."""
 
 
 class Unsupported(Permanent):

@@ -1,4 +1,4 @@
-"""Packages that import their modules when a name of them is used."""
+"""Lazy imports: packages that import a module when a name from it is used."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -9,16 +9,16 @@ from typing import Any
 from simhash_hbase.errors import Unsupported
 
 STORES = "simhash_hbase.stores"
-"""Group of entry points by the scheme of an address; see `simhash_hbase.stores.addresses.StorePlugin`."""
+"""Group of entry points of stores, by address scheme; see `simhash_hbase.stores.addresses.StorePlugin`."""
 INPUTS = "simhash_hbase.inputs"
-"""Group by the name of a format, which is the suffix of its files; see `simhash_hbase.inputs.reading.Reader`."""
+"""Group of entry points of inputs, by format and suffix; see `simhash_hbase.inputs.reading.Reader`."""
 ANALYZERS = "simhash_hbase.analyzers"
-"""Group by the name of an analyzer; see `simhash_hbase.features.analyzers.Analyzer`."""
+"""Group of entry points of analyzers, by name; see `simhash_hbase.features.analyzers.Analyzer`."""
 _THING = {STORES: "store", INPUTS: "input format", ANALYZERS: "analyzer"}
 
 
 def offered_names(group: str) -> list[str]:
-    """Return the names of a group, sorted."""
+    """Return the names that installed packages offer in a group of entry points, sorted."""
     return sorted(_offers(group))
 
 
@@ -46,7 +46,7 @@ def offered(group: str, name: str) -> Any:  # noqa: ANN401 - whatever a package 
 
 @cache
 def _offers(group: str) -> dict[str, dict[str, Any]]:
-    """Return the entry points of a group, by name and by package."""
+    """Return the entry points that installed packages have in a group, by name and by package."""
     # importlib.metadata takes longer to import than this package.
     from importlib.metadata import entry_points  # noqa: PLC0415
 

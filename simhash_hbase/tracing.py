@@ -24,7 +24,7 @@ _SCOPE = "simhash_hbase"
 
 
 def is_on() -> bool:
-    """Return whether this program may trace."""
+    """Return whether this program may trace: it has imported OpenTelemetry's API."""
     return _API in sys.modules
 
 
@@ -68,7 +68,7 @@ def inject(headers: MutableMapping[str, str], span: TraceSpan = None) -> None:
 
 
 def traced(operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Give each call of a method of an index a span; that of a generator is active only while the generator runs."""
+    """Return a decorator that gives each call of a method a span; a generator's span is active while it runs."""
     name = f"index {operation}"
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:
@@ -99,7 +99,7 @@ def traced(operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def _size(args: Sequence[object]) -> Attributes:
-    """Return the number of documents or ids, where the first argument of a method has them."""
+    """Return the span attribute with the number of documents or ids, if a method's first argument has them."""
     of = args[1] if len(args) > 1 else None
     return {"simhash_hbase.documents": len(of)} if isinstance(of, Sized) and not isinstance(of, str | bytes) else {}
 
@@ -132,7 +132,7 @@ def here() -> Context | None:
 
 
 def within(contexts: Sequence[Context | None], call: Callable[[], T]) -> T:
-    """Call in the first of the contexts; the spans of the others get a link to the first one's."""
+    """Return the result of a call in the first of some contexts; the spans of the others get a link to its span."""
     if not contexts or contexts[0] is None:
         return call()
     from opentelemetry import trace  # noqa: PLC0415

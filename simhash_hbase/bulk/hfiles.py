@@ -21,7 +21,7 @@ CELLS_A_BLOCK = 1 << 14
 
 
 def pack_stream(cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> Iterator[bytes]:
-    """Yield the program's input; ``hfile_loader/HFileLoader.java`` describes its format."""
+    """Yield cells and rows as the Java program's input; ``hfile_loader/HFileLoader.java`` describes the format."""
     yield MAGIC + timestamp.to_bytes(8, "big")
     for block in cells:
         for first in range(0, len(block.values), CELLS_A_BLOCK):
@@ -50,7 +50,7 @@ SHOWN_LINES = 6
 
 
 class FamilyFiles(msgspec.Struct, frozen=True):
-    """Cells, files and bytes that the program wrote and loaded for one family."""
+    """The numbers of cells, files and bytes that the Java program wrote and loaded for one column family."""
 
     cells: int
     files: int
@@ -75,7 +75,7 @@ class HFileWriter:
 
 
 def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes:
-    """Run the program on an input, and return its report."""
+    """Run the Java program on an input, in pieces, and return its report, a line of JSON."""
     with tempfile.TemporaryFile() as log:
         try:
             # Out of reach of Ctrl-C: it ends when its input does.

@@ -35,7 +35,7 @@ ROWS_A_CALL = 1 << 20
 
 
 class StoreWriter:
-    """Writes a load by puts."""
+    """Writes a load into a store by puts."""
 
     way = "sorted puts"
 
@@ -64,12 +64,12 @@ class Writer(Protocol):
     way: str  # Name for the summary.
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
-        """Write all cells of family ``d``, then all of family ``b``."""
+        """Write all cells, of family ``d``, then all block rows, of family ``b``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """Counts of a load."""
+    """The counts of a finished load."""
 
     documents: int
     known: int  # Documents whose ids the index held before; they were written one batch after another.
@@ -77,13 +77,13 @@ class Loaded:
 
 
 def begin(index: LocalIndex, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
-    """Open a load, or resume it."""
+    """Begin a load in the index, or resume it; its spool notes that."""
     begin_noted(index, spool.manifest, into_existing=into_existing, take_over=take_over)
     spool.save()
 
 
 def begin_noted(index: LocalIndex, load: NotedLoad, *, into_existing: bool = False, take_over: bool = False) -> int:
-    """Open a load, or resume it; return its stamp, which is to be noted."""
+    """Begin a load in the index, or resume it; return the stamp of its cells, which the caller has to note."""
     if not into_existing and not load.writing:
         check_empty(index)
     now = indexrows.begin_load(index.store, load.token, take_over=take_over)
@@ -99,7 +99,7 @@ def load(
     into_existing: bool = False,
     watch: ProgressCallback | None = None,
 ) -> Loaded:
-    """Write all finished parts into an index.
+    """Write all finished parts of a spool into an index, and return the counts.
 
     After a kill the same call repeats all of it; the cells are the same, so nothing changes. It takes about 40 bytes of
     memory a document, 12 more for each band, and some hundred megabytes. Passage rows are sorted in files.
@@ -152,7 +152,7 @@ class _LoadPass:
                 self.moved += sum(done.moved)
 
     def write(self, writer: Writer) -> None:
-        """Write the new documents."""
+        """Write the cells and the block rows of the new documents, sorted."""
         profile = self._index.profile
         # The columns that rows are made from, and a sample of the keys.
         simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
@@ -202,7 +202,7 @@ class _LoadPass:
 
 
 def check_empty(index: LocalIndex) -> None:
-    """Refuse an index that holds documents."""
+    """Raise `InvalidArgument` if an index holds documents."""
     if indexrows.has_documents(index.store):
         raise InvalidArgument(
             f"{index.store.url} already holds documents: add `into_existing`, or load into an empty index"

@@ -22,7 +22,7 @@ JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC")
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """The folders and the program that the Java class needs to run."""
+    """The Java program, HBase's jars and the compiled class that writes HFiles."""
 
     java: Path
     jars: Path  # HBase's jars, a folder like the ``lib`` of HBase itself.
@@ -36,7 +36,7 @@ class Tools:
 
 
 def find_tools(*, jars: Path | None, cache: Path) -> Tools:
-    """Find or fetch Java and the jars, and compile the class if it is not in the cache."""
+    """Return Java, HBase's jars and the compiled class; fetch or compile what is not in the caches."""
     downloads = Downloads(cache_folder(), say=lambda _: None)
     try:
         java = downloads.java()
@@ -54,7 +54,7 @@ UNPACK = 'mkdir -p "$0" && tar --extract --directory "$0"'
 
 
 def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path | None:
-    """Find the configuration of the HBase that ``hbase up`` started here, if these are its gateways or its servers."""
+    """Return the configuration of the HBase that ``hbase up`` started here, if the addresses are its own; else None."""
     try:
         ports = json.loads((home / "ports.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -65,7 +65,7 @@ def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path
 
 
 def staging_folder(conf: Path, given: str | None, token: str) -> str:
-    """Choose a folder for HFiles on the file system where HBase keeps its data."""
+    """Return the path of a new folder for a load's HFiles: below `given`, or beside the data of a local HBase."""
     path = conf / SITE
     try:
         root = ElementTree.parse(path).getroot()

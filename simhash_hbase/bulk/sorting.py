@@ -28,21 +28,21 @@ from simhash_hbase.stores.base import Cell
 
 KEY_BYTES = layout.MEMBER_ID_BYTES + layout.TEXT_BYTES
 KEY = np.dtype(f"S{KEY_BYTES}")
-"""Row, then qualifier. Both kinds of rows differ within their first five bytes, so keys sort as the cells do; numpy
-pads them with zero bytes."""
+"""The key of a cell: row, then qualifier. Both kinds of rows differ within their first five bytes, so keys sort as the
+cells do; numpy pads them with zero bytes."""
 
 DOCUMENT_KEY_BYTES = layout.DOCUMENT_ROW_BYTES + len(layout.STATE_QUALIFIER)
 _LENGTH = np.dtype(">u4")
 
 
 class CellBlock(NamedTuple):
-    """Cells of family ``d`` in columns; a key is a `KEY`."""
+    """Cells of family ``d`` in columns: keys, each a row and a qualifier as `KEY`, and values."""
 
     keys: NDArray[np.bytes_]
     values: list[bytes]
 
     def take(self, order: NDArray[np.intp]) -> "CellBlock":
-        """Select cells by position."""
+        """Return the cells at some positions."""
         return CellBlock(self.keys[order], [self.values[at] for at in order.tolist()])
 
     def ends(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -87,7 +87,7 @@ def added_ms(stamp: int) -> int:
 
 
 def document_cells(entries: Entries, stamp: int, first: int, *, checksum: bool) -> CellBlock:
-    """Make the member cell and the document cell of every document."""
+    """Return the member cell and the document cell of every document; `first` is the number of the first one."""
     qualifiers = [id_digest(name) for name in entries.ids]
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
     members = [row + digest + text[: layout.TEXT_BYTES] for row, digest, text in keys]
@@ -107,14 +107,14 @@ def document_cells(entries: Entries, stamp: int, first: int, *, checksum: bool) 
 
 
 class Sorter:
-    """Sorts more cells than fit into memory."""
+    """Sorts more cells than fit into memory, by files: one for each range of keys that `bounds` cuts."""
 
     def __init__(self, folder: Path, bounds: NDArray[np.bytes_]) -> None:
         self._bounds = bounds
         self._paths = [folder / f"cells-{number:06d}" for number in range(len(bounds) + 1)]
 
     def add_many(self, blocks: Iterable[CellBlock]) -> None:
-        """Spread all cells over the ranges."""
+        """Write all cells to the files of their ranges."""
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("xb")) for path in self._paths]
             for block in blocks:
@@ -162,7 +162,7 @@ class Corpus(NamedTuple):
         segments: NDArray[np.uint32] | None = None,
         present: NDArray[np.bool_] | None = None,
     ) -> "Corpus":
-        """Sort documents; most copies are dropped here, the others when their rows are sorted."""
+        """Return documents sorted by fingerprint; most copies are dropped here, the others when rows are sorted."""
         if segments is None or present is None:
             segments, present = np.empty((len(simhashes), 0), np.uint32), np.zeros(len(simhashes), np.bool_)
         order = np.argsort(simhashes, kind="stable")
@@ -174,7 +174,7 @@ class Corpus(NamedTuple):
         return cls(scheme, sorted_.simhashes[new], sorted_.segments[new], sorted_.present[new])
 
     def prefixes(self, some: slice) -> NDArray[np.uint64]:
-        """Compute the prefixes of some documents; `NO_PREFIX` where there is no row."""
+        """Return the prefixes of all rows of some documents, a row a document; `NO_PREFIX` where there is no row."""
         blocks = self.scheme.prefixes(self.simhashes[some])
         if not self.segments.shape[1]:
             return blocks
@@ -190,7 +190,7 @@ class PassageSorter:
         self._folder = folder
 
     def add_many(self, pieces: Iterable[BlockRows], bounds: Sequence[int]) -> None:
-        """Spread rows over the ranges that `bounds` cuts; a file is open only while a piece is written to it."""
+        """Write rows to the files of the ranges that `bounds` cuts; a file is open only while it is written to."""
         self._folder.mkdir()
         for piece in pieces:
             cuts = [0, *np.searchsorted(piece.prefixes, np.array(bounds, U64)).tolist(), len(piece.prefixes)]
@@ -222,7 +222,7 @@ class LoadedPassages(NamedTuple):
 def sorted_rows(
     corpus: Corpus, passages: LoadedPassages | None = None, *, rows_a_pass: int = ROWS_A_PASS
 ) -> Iterator[BlockRows]:
-    """Expand documents to all their rows.
+    """Yield all rows of documents, sorted by prefix and fingerprint, a range of prefixes at a time.
 
     Every pass computes the prefixes of all documents again and keeps those of its own range. That costs less than
     writing rows down and reading them back would, and a corpus of 100 million documents needs 240 passes of some
@@ -236,7 +236,7 @@ def sorted_rows(
     inner = sorted({int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)} - {int(NO_PREFIX)})
     if passages is not None:
         passages.sorter.add_many(passages.pieces, inner)
-    # Prefixes without a row lie behind the last range.
+    # `NO_PREFIX`, which stands for no row, is after the last range.
     for number, (start, stop) in enumerate(pairwise([0, *inner, int(NO_PREFIX)])):
         rows = _one_pass(corpus, start, stop)
         if passages is not None:
@@ -246,7 +246,7 @@ def sorted_rows(
 
 
 def _one_pass(corpus: Corpus, start: int, stop: int) -> BlockRows:
-    """Sort the rows of one range; prefix and owner are one integer where both fit, which sorts many times faster."""
+    """Return the sorted rows of one range; prefix and owner are one integer where both fit, which sorts much faster."""
     found, whose = [], []
     for first in range(0, len(corpus.simhashes), CHUNK):
         some = corpus.prefixes(slice(first, first + CHUNK))

@@ -30,7 +30,7 @@ DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")  # Digests of ids as an array; numpy co
 
 
 class SeenIds:
-    """A set of digests that grows by batches.
+    """A set of digests of ids that grows by batches.
 
     It holds sorted arrays, each at least twice as long as the next: a batch is looked up in a few of them, and every
     digest is copied a few times in all.
@@ -43,7 +43,7 @@ class SeenIds:
         return sum(map(len, self._runs))
 
     def add(self, digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
-        """Add a batch, and return which of it came before, there or in the set."""
+        """Add a batch of digests, and return which of them came before, earlier in the batch or in the set."""
         order = np.argsort(digests, kind="stable")
         ascending = digests[order]
         came = np.zeros(len(digests), dtype=np.bool_)
@@ -59,7 +59,7 @@ class SeenIds:
 
 
 class SpoolPart(NamedTuple):
-    """Documents and refused records in the order of the input; no id is twice in all parts of a load."""
+    """The entries and refused records of a part of a load, in the order of the input; no id is twice in a load."""
 
     entries: Entries
     rejects: list[Reject]
@@ -88,12 +88,12 @@ class _Columns(msgspec.Struct, array_like=True):
 
 
 def id_digests(ids: Iterable[str]) -> NDArray[np.bytes_]:
-    """Digest ids, as `SeenIds` takes them."""
+    """Return the digests of ids as an array, which `SeenIds` takes."""
     return np.array([id_digest(name) for name in ids], DIGEST)
 
 
 def write_part(path: Path, part: SpoolPart) -> str:
-    """Write a part whole or not at all, and return its checksum."""
+    """Write a part to a file, whole or not at all, and return its checksum."""
     entries = part.entries
     columns = _Columns(
         ids=list(entries.ids),
@@ -115,7 +115,7 @@ def write_part(path: Path, part: SpoolPart) -> str:
 
 
 def read_part(path: Path, checksum: str) -> SpoolPart:
-    """Read a part that has this checksum."""
+    """Return the part in a file; raise `CorruptIndex` if the file is gone or has another checksum."""
     try:
         encoded = path.read_bytes()
     except FileNotFoundError as error:
@@ -146,7 +146,7 @@ def read_part(path: Path, checksum: str) -> SpoolPart:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file; after a crash the old one or the new one is there."""
+    """Write a file in place of an old one; after a crash one of the two is there, whole."""
     with replacing(path, follow=False) as file:
         file.write(content)
 
@@ -165,7 +165,7 @@ TOKEN_BYTES = 8
 
 
 class PartNote(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished part."""
+    """The note of one finished part in a manifest."""
 
     file: str
     checksum: str
@@ -175,7 +175,7 @@ class PartNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotedLoad(msgspec.Struct, kw_only=True):
-    """One load, as a folder notes it."""
+    """One load, as the file in its folder notes it."""
 
     token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))  # Names this load in the index.
     url: str
@@ -185,7 +185,7 @@ class NotedLoad(msgspec.Struct, kw_only=True):
     batch: str | None = None  # The batch in which all documents come.
 
     def check_index(self, url: str, profile: str, folder: Path | str, *, batch: str | None = None) -> None:
-        """Refuse to go on with a load into another index, or in another batch."""
+        """Raise `InvalidArgument` if the noted load is into another index, or in another batch."""
         if (self.url, self.profile) != (url, profile):
             raise InvalidArgument(f"{folder} holds an unfinished load into {self.url}: finish it, or delete the folder")
         if self.batch != batch:
@@ -193,7 +193,7 @@ class NotedLoad(msgspec.Struct, kw_only=True):
             raise InvalidArgument(f"{folder} holds an unfinished load {named}: finish it, or delete the folder")
 
     def check_unwritten(self, folder: Path | str) -> None:
-        """Refuse an input other than the one whose cells may be in the index."""
+        """Raise `InvalidInput`, for an input that differs from the noted one, if cells may be in the index already."""
         if self.writing:
             raise InvalidInput(
                 f"the input differs from that in {folder}, which may be in the index in part: "
@@ -202,14 +202,14 @@ class NotedLoad(msgspec.Struct, kw_only=True):
 
 
 class Manifest(NotedLoad, kw_only=True):
-    """One load of this machine."""
+    """The manifest of a load on one machine, with notes of its finished parts."""
 
     format: int = FORMAT
     parts: list[PartNote] = msgspec.field(default_factory=list)
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Read the manifest of a folder; None if it has none."""
+    """Return the manifest of a load's folder; None if it has none."""
     path = folder / MANIFEST
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Manifest)
@@ -223,13 +223,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 PART_CHUNKS = 16
-"""Chunks of the pipeline in a part: a kill costs at most 16,000 documents or 32 million characters of work."""
+"""Chunks of analysed records in a part: a kill costs at most 16,000 documents or 32 million characters of work."""
 
 SCRATCH = "simhash-hbase-scratch"
 
 
 class Spool:
-    """The folder of one load into an index or a collection of it, with the documents as that keeps them."""
+    """The folder of one load into an index or a collection of it, with its analysed documents."""
 
     def __init__(
         self,
@@ -255,11 +255,11 @@ class Spool:
         self.save()
 
     def save(self) -> None:
-        """Write the manifest."""
+        """Write the manifest to its file."""
         write_file(self.folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self.manifest), indent=1))
 
     def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[SpoolPart]:
-        """Analyse the input part by part, from the first record on that differs from those an earlier attempt read."""
+        """Yield the input in analysed parts; parts that an earlier attempt made of the same records are read."""
         seen = SeenIds()
         rest = iter(records)
         for number, note in enumerate(self.manifest.parts):
@@ -291,7 +291,7 @@ class Spool:
         self.save()
 
     def parts(self) -> Iterator[tuple[int, SpoolPart]]:
-        """Read all parts, each with the number of documents before it."""
+        """Yield all finished parts, each after the number of documents before it."""
         before = 0
         for note in self.manifest.parts:
             part = read_part(self.folder / note.file, note.checksum)
@@ -299,7 +299,7 @@ class Spool:
             before += note.documents
 
     def scratch(self) -> Path:
-        """Make an empty folder for files that need not survive."""
+        """Return an empty folder, made anew, for files that need not survive a crash."""
         folder = self.folder / SCRATCH
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -317,7 +317,7 @@ class Spool:
         return self.folder.glob("part-" + "[0-9]" * 6)
 
     def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> SpoolPart:
-        """Write chunks as one part, without the documents whose id came before."""
+        """Write chunks as one part, without the documents whose id came before, and return it."""
         pieces, rejects = [], []
         for chunk in group:
             entries = self._collection.stored(chunk.entries)
@@ -343,7 +343,7 @@ class Spool:
 
 
 def _digest(record: Scanned) -> bytes:
-    """Digest everything that an entry is made of; a reject becomes none."""
+    """Return a digest of everything that a record's entry is made of; no bytes for a reject, which has no entry."""
     if isinstance(record, Reject):
         return b""
     if isinstance(record, Page):

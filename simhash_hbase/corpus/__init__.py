@@ -1,4 +1,4 @@
-"""A whole corpus against an index: read, decided in one go, resumed after an interruption, written out."""
+"""De-duplication of a whole corpus against an index: reading, deciding, resuming after an interruption, writing."""
 
 from typing import TYPE_CHECKING
 

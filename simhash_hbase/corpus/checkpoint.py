@@ -1,4 +1,4 @@
-"""Decisions of a corpus, handed to the caller, or to a file with a checkpoint, from which a restart continues."""
+"""Sinks for the decisions of a corpus: the caller, or a file with a checkpoint from which a restart continues."""
 
 import os
 from collections import deque
@@ -20,7 +20,7 @@ from simhash_hbase.rows.digests import blake2b
 from simhash_hbase.signals import whole
 
 VERSION = 4
-HANDED_BYTES = 1 << 16  # Size from which JSON lines are handed on together.
+HANDED_BYTES = 1 << 16  # Bytes of JSON lines that are handed to the caller at a time, about.
 
 
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,7 +60,7 @@ class HandedDecisions:
             self._copy.close()
 
     def take(self, decisions: Decisions) -> None:
-        """Take the decisions of a batch."""
+        """Queue the decisions of a batch for `commit`; copy them where they are to be remembered."""
         lines = [] if self._encoded is None and self._copy is None else decisions.lines()
         if self._encoded is not None:
             for line in lines:
@@ -73,13 +73,13 @@ class HandedDecisions:
             self._copy.writelines(lines)
 
     def lines(self) -> Iterator[bytes]:
-        """Read all decisions again; only when they were to be remembered."""
+        """Yield the JSON lines of all decisions again; none where they were not to be remembered."""
         if self._copy is not None:
             self._copy.seek(0)
             yield from self._copy
 
     def ids(self) -> Iterator[str]:
-        """Read nothing: there was no earlier run."""
+        """Return no ids: there was no earlier run."""
         return iter(())
 
     def length(self) -> int:
@@ -87,7 +87,7 @@ class HandedDecisions:
         return 0
 
     def commit(self, progress: Checkpoint) -> None:
-        """Hand on the decisions that were taken."""
+        """Hand the queued decisions to the caller: the index has committed their documents."""
         if self._lines is None:
             return
         while self._records:
@@ -117,7 +117,7 @@ class FileDecisions:
         self._is_new = not self._path.exists()
         self._file = open_growing(self._path, self.start.result_bytes if self.start else 0)
         self._waiting = bytearray()  # Lines of decisions that the index has not committed.
-        self._has_failed = False  # A commit: what the file holds then is known at the next start.
+        self._has_failed = False  # Whether a commit failed: the next start finds out what the file holds then.
 
     def __enter__(self) -> Self:
         return self
@@ -132,7 +132,7 @@ class FileDecisions:
                 self._checkpoint.unlink(missing_ok=True)
 
     def begin(self, index: str) -> None:
-        """Note the index; refuse to continue a run with another one than it was begun with."""
+        """Note the identity of the index in the checkpoint; raise if the run was begun with another index."""
         if self.start is not None and self.start.index != index:
             raise InvalidArgument(
                 f"{self._path} is from a run with another index, or with a temporary one, which cannot be continued: "
@@ -141,15 +141,15 @@ class FileDecisions:
         self.progress.index = index
 
     def take(self, decisions: Decisions) -> None:
-        """Take the decisions of a batch."""
+        """Queue the decisions of a batch, as JSON lines, for `commit`."""
         self._waiting += b"".join(decisions.lines())
 
     def length(self) -> int:
-        """Return the length of the file with all lines that were taken."""
+        """Return how many bytes the file has once the queued lines are written."""
         return self._file.tell() + len(self._waiting)
 
     def commit(self, progress: Checkpoint) -> None:
-        """Bring the lines that were taken, then the checkpoint, to the disk."""
+        """Write the queued lines to the disk, then the checkpoint."""
         if self._has_failed:
             return
         self._has_failed = True
@@ -161,12 +161,12 @@ class FileDecisions:
         self._has_failed = False
 
     def lines(self) -> Iterator[bytes]:
-        """Read all decisions again."""
+        """Yield the JSON lines of all decisions again."""
         with self._path.open("rb") as file:
             yield from file
 
     def ids(self) -> Iterator[str]:
-        """Read which documents have a decision from the earlier run; refused ones have none."""
+        """Yield the ids of the documents that the earlier run decided; refused documents have no decision."""
         return (decided.id for decided in read_decisions(self.lines()))
 
     def _earlier(self, new: Checkpoint) -> Checkpoint | None:
@@ -214,9 +214,9 @@ _ROWS = (
 
 
 def write_clusters(lines: Iterable[bytes], path: str) -> None:
-    """Group decisions by the document that was kept.
+    """Write a JSON line for each kept document with duplicates: its id and theirs, from the lines of all decisions.
 
-    Grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
+    Decisions are grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
     """
     with duplicate_table(lines) as database, replacing(path) as file:
         for of, members in groupby(database.execute(_ROWS), key=lambda row: row[0]):

@@ -1,7 +1,7 @@
 """Texts that hold items of evaluation sets: which items, how many of each suite, and the texts without any.
 
-A suite is a collection of an index to which the items were added. An item counts where a text has a share of its
-passages, which `simhash_hbase.index.passages` says more of.
+A suite is a collection of an index to which the items were added. A text holds an item if it has a given
+share of the item's passages; see `simhash_hbase.index.passages`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from simhash_hbase.rows.keys import id_digest
 
 
 class SuiteCounts(NamedTuple):
-    """What was found of a suite: its line in the report of suites."""
+    """The line of one suite in the report of suites: how many of its items stand in texts, and in how many texts."""
 
     suite: str
     items: int
@@ -38,7 +38,7 @@ class SuiteCounts(NamedTuple):
 def find_in_suites(
     indexes: Sequence[Index], chunk: Chunk, *, at_share: float
 ) -> Iterator[tuple[Document, list[ItemsAnswer] | SimhashError]]:
-    """Find the items of suites in the texts of a chunk: an answer for each suite, or the first error of a text."""
+    """Yield each text of a chunk with one answer a suite, the items that it holds, or with its first error."""
     found = (index.held(chunk, at_share=at_share) for index in indexes)
     for outcomes in zip(*found, strict=True):
         answers = [answer for _, answer in outcomes if isinstance(answer, ItemsAnswer)]
@@ -47,21 +47,21 @@ def find_in_suites(
 
 
 class TextItems(NamedTuple):
-    """The items that stand in a text."""
+    """The evaluation items that one text holds, of all suites."""
 
     id: str
     items: list[tuple[str, HeldItem]]
-    """The suite of each, and the item."""
+    """Pairs of the suite's name and an item."""
     truncated: bool
 
     @classmethod
     def of(cls, document_id: str, names: Iterable[str], answers: Sequence[ItemsAnswer]) -> Self:
-        """Join the answers of suites with these names."""
+        """Return the items of a text from the answers of its suites, whose names come in the same order."""
         items = [(name, item) for name, each in zip(names, answers, strict=True) for item in each.items]
         return cls(document_id, items, any(each.truncated for each in answers))
 
     def record(self) -> Mapping[str, object]:
-        """Return the line of the text."""
+        """Return the output line of the text, as a mapping for JSON."""
         items = [{"suite": suite, **asdict(item)} for suite, item in self.items]
         return {"id": self.id, "items": items, "truncated": self.truncated}
 
@@ -72,11 +72,11 @@ class Suite:
     Parameters
     ----------
     name : str
-        Stands in results: the collection, or the address of the index.
+        The suite's name in results: the collection, or the address of the index.
     index : Index
-        Its collection has the items.
+        The index whose collection holds the items.
     listener : RunListener
-        Hears of items without passages, which no text is found to hold.
+        Gets a note about items without passages, which no text is found to hold.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class Suite:
             )
 
     def take(self, answer: ItemsAnswer) -> None:
-        """Count the items of a text."""
+        """Count the items that one text holds."""
         self.texts += bool(answer.items)
         self._found.update(id_digest(item.id) for item in answer.items)
 
@@ -160,7 +160,7 @@ class Decontamination:
         check_destinations(self._sources, {"`output`": output, "`rejects`": self._reading.rejects, **(beside or {})})
 
     def run(self, index: Index, suites: Sequence[Suite]) -> Iterator[list[tuple[Document, list[ItemsAnswer]]]]:
-        """Yield texts in the order of the input, each with its items of each suite, some texts at a time.
+        """Yield lists of texts in the order of the input, each text with one answer a suite: the items that it holds.
 
         The index analyses the input; an error of one text refuses that text alone. Texts without items are in the file
         of `output` when all were yielded.

@@ -1,4 +1,4 @@
-"""Documents of sources, in analysed chunks, and their results, for every command that reads documents."""
+"""The documents of an input in analysed chunks, and the results of an index for them, for all commands that read."""
 
 import gc
 import os
@@ -79,18 +79,18 @@ def seldom_collected() -> Iterator[None]:
 
 
 def are_made_here(written: Iterable[str]) -> bool:
-    """Return whether all places are files of this machine.
+    """Return whether all files to be written are regular files of this machine: no pipe, device or remote file.
 
-    Who reads a pipe may wait for the index: a group of writes would wait for the pipe, and its reader for the group.
+    The reader of a pipe may wait for the index: a group of writes would wait for the pipe, the reader for the group.
     """
     return all(not is_remote(path) and is_regular(followed(path)) for path in written)
 
 
 def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
-    """Refuse to write over the input, or where nothing can be; called before any file is opened for writing.
+    """Raise if a file to be written is one of the input, or cannot be made; called before any is opened for writing.
 
-    The keys are the names of the places in messages: a parameter in backticks, or words for a file beside one. Each
-    place can be made, none is where documents are read, and no two are the same.
+    The keys of `written` are the names of the places in messages: a parameter in backticks, or words for a file beside
+    one. Each place must be one that can be made, none may be where documents are read, and no two may be the same.
     """
     places = {name: path for name, path in written.items() if path is not None}
     if not places:
@@ -120,7 +120,7 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
 
 
 _PLAIN = frozenset({"`clusters`", "`rejects`", "`report`", "`results`"})
-"""Files that are written as they are, whatever their names say."""
+"""Files that are never compressed, whatever their names say."""
 
 
 def _check_name(name: str, path: str) -> None:
@@ -168,7 +168,7 @@ def _is_read_with(folder: str, path: str) -> bool:
 
 
 def _identity(file: str | int) -> _FileIdentity | None:
-    """Return the key that tells files apart: device and number, or the path of a missing one; None for devices."""
+    """Return a key that all names of one file share: device and inode, or a missing file's path; None for devices."""
     try:
         status = os.stat(file)
     except OSError:
@@ -178,7 +178,7 @@ def _identity(file: str | int) -> _FileIdentity | None:
 
 @contextmanager
 def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
-    """Copy standard input to a temporary file where it is among the sources and will be read twice."""
+    """Yield the path of a temporary copy of standard input; None where it is no source, or no copy is wanted."""
     if wanted:
         for source in sources.files():
             if stat.S_ISFIFO(source.mode) or stat.S_ISCHR(source.mode):
@@ -194,7 +194,7 @@ def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
 
 
 class UniqueIds:
-    """Passes each id once; `refuse` takes the other documents with the reason, `known` are ids of an earlier run."""
+    """A filter that passes the first document of each id; `refuse` gets the later ones, `known` are earlier ids."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class UniqueIds:
         self._seen = set(map(id_digest, known))
 
     def __call__(self, chunk: Chunk) -> tuple[Entries, Sequence[Document]]:
-        """Leave out documents whose id came before in this input."""
+        """Return the entries and documents of a chunk, without those whose id came before in this input."""
         entries, documents = chunk.entries, chunk.kept
         digests = set(entries.id_digests)
         if len(digests) == len(documents) and self._seen.isdisjoint(digests):
@@ -228,11 +228,11 @@ class UniqueIds:
 
 
 LOOKED_AT = 1_000_000
-"""Documents among which ids of several files are compared."""
+"""Most documents whose ids `RepeatedIds` compares between files."""
 
 
 class RepeatedIds:
-    """Counts the documents whose id a file before had: shards whose ids begin anew replace each other.
+    """Counts documents that have the id of a document in an earlier file: they would replace that document.
 
     Needs 91 bytes of memory a document, of a million documents; it looks at no more.
     """
@@ -245,7 +245,7 @@ class RepeatedIds:
         self._before: set[bytes] = set()
 
     def look(self, documents: Iterable[Document]) -> None:
-        """Count the documents of a chunk."""
+        """Count the repeated ids among the documents of a chunk."""
         for document in documents:
             if self._is_full():
                 return
@@ -278,7 +278,7 @@ T = TypeVar("T")
 
 
 class Documents:
-    """Reads sources and analyses them in chunks, or has an index act on them; `name` is the title of the progress."""
+    """Reads an input in analysed chunks, and has an index act on them; `name` is the title of the progress meter."""
 
     def __init__(
         self,
@@ -295,9 +295,9 @@ class Documents:
         self.failed: Counter[type[SimhashError]] = Counter()
         """Documents for which the index had an error in place of a result, by its kind."""
         self.pool: Workers | None = None
-        """Processes that have started ahead."""
+        """Worker processes that were started ahead; None: reading starts its own."""
         self.joins = True
-        """Whether near copies are joined, now or later, so that the field about which they must agree is read."""
+        """Whether near copies are joined, now or later: only then the field about which they must agree is read."""
         self._name = name
         self._sources = as_sources(sources)
         self._reading = reading
@@ -323,11 +323,11 @@ class Documents:
         return self._refusals.count
 
     def skip(self, records: int, *, read: int, refused: int) -> None:
-        """Pass over records that an earlier run is done with."""
+        """Have the next reading skip the records that an earlier run finished, and go on from its counts."""
         self.read, self._skipped, self._refusals.count = read, records, refused
 
     def chunks(self, analysis: Analysis | None, profile: Profile, *, with_texts: bool = True) -> Iterator[Chunk]:
-        """Read, and analyse unless a service does it; refused records are reported as they come.
+        """Yield the input in chunks, analysed unless `analysis` is None; refused records are reported as they come.
 
         Documents may come without their texts where these are not asked for: other processes have read them then.
         """
@@ -362,12 +362,12 @@ class Documents:
                 self._listener.note(note)
 
     def _scanned(self, analysis: Analysis | None, consumed: Progress) -> Generator[Chunk, None, None]:
-        """Read all in this process."""
+        """Yield the chunks of the input, all read in this process."""
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
         return analyse(records, analysis, workers=self._reading.processes, pool=self.pool, soon=self._soon)
 
     def _parted(self, analysis: Analysis | None, consumed: Progress) -> Generator[Chunk, None, None]:
-        """Have each process read parts of the input, if there are several."""
+        """Yield the chunks of the input, whose parts worker processes read and analyse; a single process reads all."""
         workers = self._reading.processes
         if analysis is None or workers == 1:
             return self._scanned(analysis, consumed)
@@ -386,19 +386,19 @@ class Documents:
         writes: bool = False,
         analysed: bool = True,
     ) -> Iterator[Iterator[tuple[Document, T]]]:
-        """Read, analyse unless that is not needed, and act: yield for each chunk its documents with results.
+        """Read and analyse the input, have an index act on each chunk, and yield the chunk's documents with results.
 
         Parameters
         ----------
         index : Index
             The index that the documents are added to, claimed in or looked up in.
         act : callable
-            `Index.added`, `Index.claimed` or `Index.answered` of it, or one of those that take texts. A document with
-            an error in place of a result is refused.
+            `added`, `claimed` or `answered` of that index, or a method that takes texts. It gives each document a
+            result or an error, which refuses the document.
         writes : bool
-            Whether it writes: of files of this machine the batches are gathered then.
+            Whether `act` writes; if the input is files of this machine, several batches are then committed together.
         analysed : bool
-            Whether the act needs entries; one that does not needs the texts.
+            Whether `act` needs entries; otherwise it needs the texts.
         """
         waiting: deque[list[tuple[Document, T]]] = deque()
         repeated = RepeatedIds()

@@ -43,7 +43,7 @@ def split_row(row: str, delimiter: str) -> list[str]:
 
 @dataclass(frozen=True)
 class AddedNumbers:
-    """Fields that kept records get: the other bytes of a record stay."""
+    """Number fields that are added to kept records; the other bytes of a record stay."""
 
     names: tuple[str, ...]
     format: str = "jsonl"  # Format of the input: JSON lines, CSV, TSV or Parquet.
@@ -74,7 +74,7 @@ class AddedNumbers:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The formats that kept rows are read from and written in; Parquet into Parquet, too, is copied row by row."""
+    """The formats that kept records are read from and written in; also Parquet to Parquet, which is copied by rows."""
 
     source: str
     target: str
@@ -86,7 +86,7 @@ class Conversion:
 
     @property
     def copies_rows(self) -> bool:
-        """Whether rows stay as they are."""
+        """Whether source and target are one format, Parquet, so that rows are copied."""
         return self.source == self.target
 
     def check(self, path: str) -> None:
@@ -123,7 +123,7 @@ class Conversion:
         return f"{said}: bytes that are no UTF-8 are written in base64, times and decimals as strings"
 
     def columns(self) -> list[str]:
-        """Return the columns of a format that names them at its beginning."""
+        """Return the names of the columns of CSV or Parquet; none for JSON lines."""
         if self.header is not None:
             return split_row(self.header.decode(self.encoding), DELIMITERS[self.source])
         return list(self.names)
@@ -144,7 +144,7 @@ class KeptForm:
     added: AddedNumbers | None = None  # Fields that kept records get.
 
     def with_numbers(self, names: tuple[str, ...]) -> Self:
-        """Return the form in which kept records have more fields."""
+        """Return this form with number fields added to each kept record."""
         if self.format is None:
             return self
         if self.format not in _CONVERTED:
@@ -184,7 +184,7 @@ def looks_into(name: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A file before its records are read."""
+    """The facts of a file before its records are read: format, encoding, header row, line end."""
 
     name: str
     path: str | None  # Where to open it; None is standard input itself.
@@ -202,7 +202,7 @@ class Beginning:
 
 
 def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
-    """Look at the sources before they are read; files that reading will refuse are left out."""
+    """Yield the facts of each source before it is read; files that reading will refuse are left out."""
     for source in sources.files(options.stdin):
         try:
             name = format_of(source, options)
@@ -240,7 +240,7 @@ def _line_end(blocks: Iterator[bytes]) -> str | None:
 
 
 def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
-    """Find the form that the kept documents of an input can be written in: its own, or the one that the path names."""
+    """Return the form in which the kept documents of an input are written: its own, or the one that the path names."""
     first: Beginning | None = None
     rows: dict[str, str] = {}
     for here in _beginnings(sources, settings):
@@ -296,7 +296,7 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
 
 
 def _same_columns(files: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the readable ones of some Parquet files, and the names of their columns; refuse different columns."""
+    """Return the readable files of some Parquet files, and their column names; raise if the columns differ."""
     if not files:
         return {}, ()
     read = {name: inputs.parquet.schema_of(path) for name, path in files.items()}
@@ -309,7 +309,7 @@ def _same_columns(files: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...
 
 
 def check_id(name: str) -> None:
-    """Refuse the id of a file that was named by itself, if it leads out of any folder."""
+    """Raise `InvalidArgument` if an id, under which a file is kept, is an absolute path or has ``..`` in it."""
     relative = PurePath(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise InvalidArgument(f"`output` keeps files under their ids, and {name} leads elsewhere: name its folder")

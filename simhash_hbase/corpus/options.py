@@ -46,7 +46,7 @@ class Reading:
 
 
 def processors() -> int:
-    """Count the processors that this process may use, or, where the system does not tell, all."""
+    """Return the number of processors that this process may use, or, where the system does not tell, of all."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -198,8 +198,8 @@ class Surroundings:
     made_with : mapping
         Other choices that a resumed run must share, such as options of the index that the caller makes.
     beside : mapping
-        Places that the caller writes, by what messages call them: the run writes elsewhere. A parameter of the caller
-        is in backticks.
+        Files that the caller writes, by their names in messages; the run must not write to the same ones. A parameter
+        of the caller is in backticks.
     """
 
     learn: bool = False
@@ -215,7 +215,7 @@ class Lines(Protocol):
         """Take one decision in its JSON form."""
 
     def flush(self) -> None:
-        """Hand on the lines that were taken: the index holds their documents."""
+        """Pass on the decisions that were taken so far: the index has committed their documents."""
 
 
 @runtime_checkable
@@ -223,15 +223,15 @@ class EncodedLines(Lines, Protocol):
     """Takes decisions as JSON lines, too: they need a fifth of the memory of records while they wait for the index."""
 
     def encoded(self, lines: bytes | bytearray) -> None:
-        """Take whole lines."""
+        """Take some decisions as whole JSON lines."""
 
 
 class RunListener(NamedTuple):
-    """The functions of a caller that hear of a run."""
+    """Callbacks of a caller, which get the notes and the progress of a run."""
 
     note: Callable[[str], None] = lambda _: None  # Takes a sentence for people: a warning, a refused record.
     meter: Metering = silent
-    words: Callable[[str], str] = str  # Writes `parameters` in reasons that go into a file by the caller's own names.
+    words: Callable[[str], str] = str  # Rewords a reason for the file of rejects: parameters by the caller's names.
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ BATCH_BYTES = 16 << 20
 """Most bytes of records in memory at a time, unless a single record has more."""
 
 Decide: TypeAlias = Callable[[Entries, list[str]], Decisions]
-"""Decides a batch of documents, of which it may need the texts."""
+"""Returns the decisions on a batch of documents, given their entries, and their texts where these are judged."""
 
 
 class WrittenDocument(Protocol):
-    """A document of the input and where it is from."""
+    """A decided document, as those who write or count decisions see it."""
 
     @property
     def place(self) -> Place:
@@ -40,9 +40,9 @@ class WrittenDocument(Protocol):
 
 
 class _Row(msgspec.Struct, array_like=True):
-    """One document on disk."""
+    """One document as it waits on the disk for its decision."""
 
-    member: bytes  # As an index holds it.
+    member: bytes  # The document's member cell, as an index holds it.
     simhash: int
     raw: bytes | None
     place: Place
@@ -84,7 +84,7 @@ class RankedDocuments:
         self._decided.close()
 
     def read(self, parts: Iterable[tuple[Entries, Sequence[Document]]]) -> None:
-        """Take the documents of a corpus, in the order of the input."""
+        """Write the documents of a corpus, which come in the order of the input, to the disk, and rank them."""
         for entries, documents in parts:
             self._ranks.append(ranks_of(self._preference, entries, documents))
             self._bands = max(self._bands, entries.segments.shape[1])
@@ -96,7 +96,7 @@ class RankedDocuments:
         self._order = np.argsort(np.concatenate(self._ranks), kind="stable")
 
     def decide(self, decide: Decide, listener: RunListener, *, name: str = "dedup: decide") -> None:
-        """Decide all documents; decisions that were made before are replaced."""
+        """Decide all documents in batches by `decide`, the preferred first; earlier decisions are replaced."""
         self._decided.close()
         self._decided, bands = RecordFile(), self._bands
         with listener.meter(name, len(self._order)) as meter:
@@ -121,7 +121,7 @@ class RankedDocuments:
             yield self._decode(self._rows.read(number)), decision
 
     def written(self) -> Iterator[tuple[DocumentColumns, Decisions]]:
-        """Yield the same batch by batch."""
+        """Yield batches of documents, as columns, with their decisions, in the order of the input."""
         decisions = self.decisions()
         for numbers in self._batches(range(len(self._order))):
             rows = [self._decode(self._rows.read(number)) for number in numbers]
@@ -132,7 +132,7 @@ class RankedDocuments:
             yield DocumentColumns(decided.ids, unknown, files, lines, raws, unknown, sources, remainders), decided
 
     def _batches(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Yield numbers of documents in an order, cut by how many they are and by their size."""
+        """Yield the document numbers of an order in batches of bounded count and bytes."""
         numbers: list[int] = []
         size = 0
         for number in order:

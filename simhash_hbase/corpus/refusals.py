@@ -28,12 +28,12 @@ _IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
 
 
 def where(place: Place) -> str:
-    """Write the place of a record, with standard input by its name, not by the dash that asks for it."""
+    """Return the place of a record for messages, such as ``a.jsonl:3``; the file ``-`` is called standard input."""
     return str(place._replace(file="standard input") if place.file == "-" else place)
 
 
 def skipped_records(skipped: Counter[str]) -> str | None:
-    """Count the records of a crawl that are no pages, by their commonest kinds, in one sentence."""
+    """Return a sentence that counts the records of a crawl that are no pages, by kind; None where there are none."""
     if not skipped:
         return None
     were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
@@ -41,7 +41,7 @@ def skipped_records(skipped: Counter[str]) -> str | None:
 
 
 def left_out_files(left_out: Counter[str]) -> str | None:
-    """Write a sentence with the files, and the folders in folders, that are no documents."""
+    """Return a sentence on the files and folders that were left out as no documents; None where there are none."""
     if not left_out:
         return None
     were = "file or folder was" if left_out.total() == 1 else "files or folders were"
@@ -49,7 +49,7 @@ def left_out_files(left_out: Counter[str]) -> str | None:
 
 
 def unnamed_documents(first: Place, *, has_fields: bool) -> str:
-    """Warn of ids that are file and line: the next file of that name has the same."""
+    """Return a warning of documents whose ids are file and line: the next file of that name has the same ids."""
     advice = "name the field of the id with `id_field`" if has_fields else "give that one another name"
     return (
         f"warning: documents without an id are stored as file and line, such as {where(first)}: the next file of this "
@@ -65,7 +65,7 @@ def _most_common(kinds: Counter[str], noun: str) -> str:
 
 
 def other_extractor(profile: Profile) -> str | None:
-    """Warn when pages were read by other versions than those that were installed where the index was made."""
+    """Return a warning if pages were read by other library versions than the index was made with; else None."""
     if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
         return None
     here = extractor_versions()
@@ -82,7 +82,7 @@ def other_extractor(profile: Profile) -> str | None:
 
 @contextmanager
 def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
-    """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
+    """Yield the function that writes a refused record to a file: ``{"file", "line", "reason", "raw"}``, one a line.
 
     Where the file exists, its first `keep` lines stay: those of the run that is resumed.
 
@@ -135,7 +135,7 @@ class Refusals:
     @classmethod
     @contextmanager
     def open(cls, path: str | None, listener: RunListener, *, count: int = 0) -> Iterator[Self]:
-        """Open the file for them, with the records of an earlier run left in it."""
+        """Yield the refusals of a run, with the file of rejects open; `count` records of an earlier run stay in it."""
         if path is None:
             yield cls(listener.note, None, count)
             return
@@ -147,7 +147,7 @@ class Refusals:
         self.count += 1
         if self._keep is not None:
             self._keep(reject)
-        # The words behind a semicolon are advice, given once.
+        # The words after a semicolon are advice, given once.
         reason = reject.reason.partition("; ")[0]
         if reject.id is not None:
             # The reasons of many ids are one reason.
@@ -161,7 +161,7 @@ class Refusals:
             self._hidden[reason] += 1
 
     def finish(self) -> None:
-        """Report how many were not reported each."""
+        """Report the number of refused records that were not reported singly, by their commonest reasons."""
         total = self._hidden.total()
         if not total:
             return

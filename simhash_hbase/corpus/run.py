@@ -39,7 +39,7 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
-"""A smaller input from which an idf is learned is mostly sample: threads cut it into words with the sample."""
+"""Bytes above which processes cut an input into words while an idf is learned from it; less is mostly the sample."""
 
 
 def deduplicate(
@@ -100,7 +100,7 @@ def deduplicate(
 
 
 class Deduplication:
-    """`deduplicate` in two steps, for a caller who makes the index of the input, or reads both again afterwards.
+    """`deduplicate` in two steps, for a caller who makes an index for the input, or reads both again afterwards.
 
     As a context it checks everything that can be checked without an index. Parameters are those of `deduplicate`, and
     `surroundings`: what the caller does itself, before and after the run.
@@ -172,7 +172,7 @@ class Deduplication:
         self.reading = replace(self.reading, settings=settings)
 
     def _prepare_output(self) -> None:
-        """Choose the form of what is kept, by the input and by the name of the output."""
+        """Choose the form of the kept documents, by the input and by the name of the output."""
         options = self._options
         if options.output:
             self._form = kept_form(self.sources, self.reading.settings, options.output)
@@ -195,13 +195,13 @@ class Deduplication:
             exact.check_judged(profile)
 
     def texts(self) -> Iterator[str]:
-        """Read a sample of the input, to learn an idf table from."""
+        """Return a random sample of the texts of the input, to learn an idf table from."""
         if self._pool is not None:
             self._early = sample.EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
         return sample.texts_of(self.sources, self.reading.settings, self._listener, early=self._early)
 
     def lines(self) -> Iterator[bytes]:
-        """Read the decisions again, as JSON lines in the order of the input."""
+        """Yield all decisions again, as JSON lines in the order of the input."""
         return self._decisions.lines()
 
     def run(self, index: LocalIndex, *, lasting: Callable[[], LocalIndex] | None = None) -> Summary:
@@ -214,11 +214,11 @@ class Deduplication:
         cut = self._early.take() if self._early is not None else []
         if cut and index.profile.seed == SEED:
             index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
-        # Going on changes the files that the earlier run has left.
+        # Read before the run: its progress is the same object, which grows.
         before = start.read if start else 0
         takes_bytes = self._form is not None and self._form.takes_bytes
-        # A run that is continued cuts the input where the one before would have: into whole chunks. Who has waited for
-        # the idf of a long input waits a chunk longer, and all processes are at work from the first one on.
+        # A continued run must cut the input where the earlier run would have: into whole chunks. After the wait for the
+        # idf of a long input a caller can wait a chunk longer, and all processes are at work from the first one on.
         soon = options.results is None and not cut
         del cut  # The counted words take some 100 MB.
         stays = options.lasting and not options.dry_run and not index.address.startswith("memory:")
@@ -242,7 +242,7 @@ class Deduplication:
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained, by_source)
 
     def _decide_at_end(self, run: "_Run", index: LocalIndex, lasting: Callable[[], LocalIndex] | None) -> None:
-        """Read all documents, decide them, and write; where a share is not to be removed, only after that is known."""
+        """Read all documents, decide them, and write; with `fail_above` only when the removed share is known."""
         options, listener = self._options, self._listener
         with RankedDocuments(options.preference, with_texts=options.judges_texts) as waiting:
             waiting.read(run.parts(with_texts=options.judges_texts))
@@ -284,7 +284,7 @@ class Deduplication:
 
     @contextmanager
     def _read_as(self, *, lasting: bool) -> Iterator[Reading]:
-        """Yield how documents are read; refused records are held back as long as nothing may be written."""
+        """Yield the reading options; with `fail_above` rejects go to a temporary file until the run may write."""
         reading = self.reading.into_lasting(lasting=lasting)
         if self._options.fail_above is None or reading.rejects is None:
             yield reading
@@ -318,14 +318,14 @@ class Deduplication:
             yield decide, groups
 
     def _open_kept(self) -> AbstractContextManager[Kept]:
-        """Open the place for kept documents."""
+        """Open the file or folder that takes the kept documents."""
         options, start = self._options, self._decisions.start
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
         return open_kept(options.output, self._form, self._listener, keep=keep, resume=start is not None)
 
     def _checked_destinations(self) -> WatchedPipes:
-        """Check where a run writes at its beginning, not after hours; return the pipes there."""
+        """Check the files that a run writes at its beginning, not after hours; return the named pipes among them."""
         check_destinations(self.sources, self._destinations())
         return WatchedPipes(path for path in self._named_files() if not is_remote(path))
 
@@ -379,7 +379,7 @@ class _Writing(NamedTuple):
 
 
 class _Run:
-    """Decides one corpus."""
+    """One run over a corpus: decides its documents, and writes decisions and kept documents."""
 
     def __init__(self, index: LocalIndex, documents: Documents, decisions: checkpoint.Sink, *, counts: bool) -> None:
         self.progress = decisions.progress
@@ -398,7 +398,7 @@ class _Run:
         return self._documents.chunks(self._index.analysis, self._index.profile, with_texts=with_texts)
 
     def first(self, writing: _Writing, *, with_texts: bool) -> None:
-        """Decide in the order of the input."""
+        """Decide and write each chunk as it is read, so that the first of near copies is kept."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
         done = self._noted(writing)
         self._decisions.commit(done)
@@ -423,7 +423,7 @@ class _Run:
         self._finish(writing)
 
     def parts(self, *, with_texts: bool) -> Iterator[tuple[Entries, Sequence[Document]]]:
-        """Read documents that are decided later."""
+        """Yield the entries and documents of each chunk, which are decided later, when all are read."""
         for chunk in self._chunks(with_texts=with_texts):
             entries, documents = self._unique_ids(chunk)
             if self.counts:
@@ -431,13 +431,13 @@ class _Run:
             yield entries, documents
 
     def count(self, waiting: RankedDocuments) -> None:
-        """Count the decisions about documents that were read."""
+        """Count the decisions by source and by cluster, in place of earlier decisions on the same documents."""
         self.tally.begin_anew()
         if self.counts:
             self.tally.decide(waiting.decisions())
 
     def write(self, waiting: RankedDocuments, writing: _Writing, numbers: Sequence[NDArray[np.int64]]) -> None:
-        """Write decided documents in the order of the input, kept ones with numbers, a column for each new field."""
+        """Write decided documents in the order of the input; `numbers` has a column for each new field of kept ones."""
         start = 0
         for columns, decisions in waiting.written():
             if start:
@@ -450,13 +450,13 @@ class _Run:
         self._finish(writing)
 
     def _finish(self, writing: _Writing) -> None:
-        """Make durable all that was decided."""
+        """Commit the last group, its decisions and its kept documents, and mark the run as finished."""
         writing.groups.commit()
         self.progress.finished = True
         self._decisions.commit(self._noted(writing))
 
     def _noted(self, writing: _Writing) -> checkpoint.Checkpoint:
-        """Bring the kept documents of whole chunks to the disk; return the checkpoint for them."""
+        """Sync the kept documents of whole chunks to the disk; return the checkpoint that covers them."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
         self.progress.kept_bytes = writing.kept.commit()
         self.progress.result_bytes = self._decisions.length()
@@ -479,7 +479,7 @@ class _Run:
 
 @contextmanager
 def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplicator]:
-    """Yield the deduplicator; in a dry run it writes to a temporary folder that is thrown away."""
+    """Yield the deduplicator of an index; in a dry run it writes to a temporary folder that is thrown away."""
     with exact.judging(index.profile, exact=options.exact, contained=options.contained) as judge:
         if not options.dry_run:
             yield index.deduplicator(judge=judge)

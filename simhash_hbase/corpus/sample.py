@@ -24,9 +24,9 @@ class NothingToLearn(InvalidInput):
 
 
 class EarlyCut:
-    """Has processes cut texts of a corpus while it is read to learn from, until there is an analysis for them.
+    """Has worker processes cut a corpus into words while it is read for the idf, before there is an analysis.
 
-    Texts that come while enough of them wait are left for later.
+    Texts that come while enough parts wait are passed over: they are cut later.
     """
 
     def __init__(self, pool: Workers, processes: int, *, seed: int) -> None:
@@ -60,7 +60,7 @@ class EarlyCut:
 
 
 def cut_texts(_: Analysis | None, records: list[Document | JsonLine], seed: int) -> CutTexts:
-    """Cut texts in any process, before there is an analysis."""
+    """Return the counted words of the texts of records; a job of a worker, before there is an analysis."""
     texts = [text for record in map(extract, records) if isinstance(record, Document) and (text := record.text)]
     return CutTexts.of(texts, Batch(texts).count(folded=True, seed=seed))
 
@@ -68,7 +68,7 @@ def cut_texts(_: Analysis | None, records: list[Document | JsonLine], seed: int)
 def texts_of(
     named: Sequence[str], settings: InputOptions, listener: RunListener, *, early: EarlyCut | None = None
 ) -> Iterator[str]:
-    """Read texts to learn from, as many as are learned from; those that cannot be read are counted and reported."""
+    """Yield a random sample of the texts of an input, to learn an idf from; refused records are reported."""
     sources, consumed = as_sources(named), Progress()
     with listener.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
         sample = TextSample()
@@ -88,7 +88,7 @@ def texts_of(
 
 
 class TextSample:
-    """A random sample of texts.
+    """A random sample of the texts of an input, to learn an idf from.
 
     A page is extracted when it enters the sample, as some 20,000 of a million do; a line is decoded by `texts`.
     """
@@ -105,7 +105,7 @@ class TextSample:
         return self._items.seen
 
     def texts(self) -> list[str]:
-        """Return the texts to learn from."""
+        """Return the texts of the sample."""
         texts = (self._text(item) if isinstance(item, JsonLine) else item for item in self._items.items)
         return [text for text in texts if text]
 

@@ -27,7 +27,7 @@ class ClusterTally:
     def __init__(self) -> None:
         self._sources: dict[str, int] = {}
         self._numbers = array("I")  # The number of the source of each document.
-        self._clusters = bytearray()  # The digest of the id of the kept document of each.
+        self._clusters = bytearray()  # For each document the digest of the id of its cluster's kept document.
         self._removed = bytearray()
 
     def read(self, sources: Iterable[str | None]) -> None:
@@ -58,7 +58,7 @@ class ClusterTally:
         return tuple(sorted(figures, key=lambda each: (-each.documents, each.source)))
 
     def of_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return of each document's cluster how many documents were removed, and from how many sources all are."""
+        """Return for each document how many of its cluster were removed, and from how many sources the cluster is."""
         sources, numbers, clusters = self._columns()
         removed = np.frombuffer(self._removed, np.bool_)
         copies = np.bincount(clusters[removed], minlength=len(clusters))

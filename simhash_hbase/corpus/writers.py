@@ -42,7 +42,7 @@ def packer(path: str | Path) -> Callable[[bytes], bytes]:
 
 
 class NotKept:
-    """Keeps nothing."""
+    """The writer of a run without an output: it keeps nothing."""
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
         """Do nothing."""
@@ -53,7 +53,7 @@ class NotKept:
 
 
 class KeptFile:
-    """Writes records as they came, one after the other."""
+    """Writes kept records to one file, as they came, one after the other."""
 
     def __init__(
         self,
@@ -71,18 +71,18 @@ class KeptFile:
         self._waiting = bytearray(start)
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Take some of a batch's documents, with the numbers of the fields that its documents get."""
+        """Queue the documents at the positions `kept` of a batch, with the numbers of their added fields."""
         raws = [documents.raws[at] or b"" for at in kept]
         if self._added is not None:
             raws = list(map(self._added.into, raws, (numbers[at] for at in kept)))
         self._waiting += b"".join(map(self._entry, raws))
 
     def add(self, raw: bytes) -> None:
-        """Take one record."""
+        """Queue the bytes of one record."""
         self._waiting += self._entry(raw)
 
     def commit(self) -> int:
-        """Write the lines that wait, and sync the file to the disk; return its length."""
+        """Write the queued records, and sync the file to the disk; return its length."""
         if self._waiting:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
@@ -115,7 +115,7 @@ class KeptFolder:
         self._folder.mkdir(exist_ok=True)
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Write some of a batch's documents."""
+        """Write the documents at the positions `kept` of a batch, each as a file."""
         for at in kept:
             name, raw = documents.ids[at], documents.raws[at] or b""
             check_id(name)
@@ -152,14 +152,14 @@ class KeptCaptures:
             self._captures.keep(raw)
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Take some of a batch's documents, which are originals."""
+        """Queue the documents at the positions `kept` of a batch, which are originals."""
         for at in kept:
             raw = documents.raws[at] or b""
             self._captures.keep(raw)
             self._file.add(raw)
 
     def write_decided(self, documents: DocumentColumns, decisions: Decisions) -> None:
-        """Take all documents of a batch."""
+        """Queue the records of all documents of a batch: originals as they came, references for duplicates."""
         for at, decision in enumerate(decisions):
             if decision.is_original:
                 self.write(documents, [at])
@@ -188,9 +188,9 @@ class KeptRows:
     Parameters
     ----------
     path : str
-        Where the result comes to be.
+        The file to be written.
     conversion : Conversion
-        From which format into which.
+        The formats of the input and of the file.
     notes : BinaryIO
         Takes kept records as JSON lines, or numbers of rows of Parquet; a resumed run continues it.
     added : AddedNumbers, optional
@@ -208,7 +208,7 @@ class KeptRows:
         self._columns = [] if conversion.copies_rows else conversion.columns()
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Note some of a batch's documents."""
+        """Note the documents at the positions `kept` of a batch."""
         added = [numbers[at] if self._names else () for at in kept]
         if self._conversion.source == "parquet":
             places = ((self._files[documents.files[at]], documents.lines[at] - 1) for at in kept)
@@ -233,7 +233,7 @@ class KeptRows:
         return self._notes.tell()
 
     def finish(self, listener: RunListener) -> None:
-        """Read the input again where it is Parquet, and write the result."""
+        """Write the noted rows to the file, at the end of the run; Parquet input is read again for that."""
         copies, target = self._conversion.copies_rows, self._conversion.target
         if copies and not self._files:
             return
@@ -276,7 +276,7 @@ class KeptRows:
         return {} if rows is None else {name: rows[f"added {name}"].astype(np.int64) for name in self._names}
 
     def _batches(self) -> Iterator[list[ConvertedRow]]:
-        """Read the noted rows, as often as they are needed."""
+        """Yield the noted rows in batches; each call reads them anew."""
         rows: Iterator[ConvertedRow]
         if self._conversion.source == "parquet":
             rows = inputs.parquet.read_rows(self._parts())
@@ -322,9 +322,9 @@ def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:
 
 
 Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows
-"""Takes documents of batches that are kept, by their positions, in input order.
+"""A writer of kept documents: `write` takes batches in input order, with the positions of the kept documents.
 
-`commit` brings them to the disk, and returns how much it is in all.
+`commit` syncs them to the disk, and returns how many bytes or files there are in all.
 """
 _GZIP = b"\x1f\x8b"
 
@@ -373,7 +373,7 @@ def open_kept(
 
 
 def _opened(path: str, keep: int | None) -> AbstractContextManager[BinaryIO]:
-    """Open a file that can be continued under its name; another one takes its name when all is written."""
+    """Open the output file; if the run cannot be continued, the file takes its name when all is written."""
     if is_remote(path):
         return created(path)
     return replacing(path) if keep is None else open_growing(path, keep)

@@ -36,7 +36,7 @@ class Analysed(NamedTuple):
 
 
 def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
-    """Make the analyzer that a profile names."""
+    """Return the analyzer that a profile names."""
     match profile.analyzer:
         case "jieba":
             return JiebaAnalyzer(top=profile.top, text_form=profile.text_form)
@@ -57,7 +57,7 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
 
 
 def offered_analyzer(name: str) -> Analyzer:
-    """Make the analyzer of another package; its probe in the profile tells whether it still gives the same features."""
+    """Return the analyzer of another package; the profile's probe tells whether its features are still the same."""
     made = offered(ANALYZERS, name)
     if made is None:
         raise errors.InvalidProfile(f"analyzer {name}: no installed package has it")
@@ -78,11 +78,11 @@ class Analysis:
         self._is_probed = False
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave behind that it was probed: the process that it is sent to may be on another machine."""
+        """Return the state to be pickled, as not probed yet: the receiving process may be on another machine."""
         return {**self.__dict__, "_is_probed": False}
 
     def probed(self) -> Self:
-        """Add the probe of this machine to the profile, for a new index."""
+        """Return this analysis, its profile with the probe and library versions of this machine, for a new index."""
         if self.profile.analyzer != "weighted":
             self.profile = self.profile.replace(
                 probe=probe_digest(self.fingerprinter),
@@ -95,7 +95,7 @@ class Analysis:
     def texts(
         self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
-        """Fingerprint and sketch texts."""
+        """Return the entries of texts, with fingerprints and sketches, and the texts that have no fingerprint."""
         if self.profile.analyzer == "weighted":
             raise errors.InvalidProfile("analyzer weighted takes features, not texts")
         if not self._is_probed and self.profile.probe not in (None, probe_digest(self.fingerprinter)):
@@ -140,7 +140,7 @@ class Analysis:
         features: Sequence[Sequence[GivenFeature]],
         metadata: Sequence[Metadata | None] | None = None,
     ) -> Analysed:
-        """Fingerprint documents that come as weighted features; they have no sketch and no text digest."""
+        """Return the entries of documents that come as weighted features; they have no sketch and no text digest."""
         simhashes, kept = [], []
         refused: dict[int, str] = {}
         for at, pairs in enumerate(features):
@@ -156,7 +156,7 @@ class Analysis:
     def fingerprints(
         self, ids: Sequence[str], simhashes: Sequence[int], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
-        """Make entries of ready fingerprints; without sketches their pairs are judged by distance."""
+        """Return the entries of ready fingerprints; without sketches their pairs are judged by distance."""
         bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
         entries = bare if metadata is None else replace(bare, metadata=metadata)
         return Analysed(entries, list(range(len(ids))), {})
@@ -179,7 +179,7 @@ _TEXTS = (
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:
-    """Digest the features, fingerprints and sketches that an analyzer and a hash make of the built-in texts."""
+    """Return a digest of the features, fingerprints and sketches that a fingerprinter makes of the built-in texts."""
     simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
     sketched = Batch(_TEXTS, fingerprinter.form).sketch()
     features = [

@@ -17,7 +17,7 @@ class Analyzer(Protocol):
     """Gives the features of a text."""
 
     def features(self, text: str) -> list[tuple[str, float]]:
-        """List features and weights, the heaviest first, ties by the feature."""
+        """Return the features of a text with their weights, the heaviest first, ties by the feature."""
 
 
 class CountingAnalyzer(ABC):
@@ -46,14 +46,14 @@ class CountingAnalyzer(ABC):
 
     @abstractmethod
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
-        """Count the features of texts."""
+        """Return the features of each text of a batch, hashed with `seed`, and how often each occurs."""
 
     @abstractmethod
     def weights(self, *, seed: int) -> Weights:
         """Return the weights of features by their hashes, 0 for those that do not count."""
 
     def features(self, text: str) -> list[tuple[str, float]]:
-        """List features and weights, the heaviest first, ties by the feature."""
+        """Return the features of a text with their weights, the heaviest first, ties by the feature."""
         counted = self.count(Batch([text], self.form), seed=0)
         words = zip(counted.words(), counted.counts.tolist(), strict=True)
         table = self.weights(seed=0)
@@ -104,7 +104,7 @@ class LearnedAnalyzer(CountingAnalyzer):
     text_form: int = TEXT_FORM
     fold: FoldName | None = FOLD
     idf: IdfTable = field(repr=False)
-    """Weights of words."""
+    """The table from which words get their weights."""
     whole: int = 0
     """Texts whose normal forms have at most so many characters are one feature, that form: copies with other blanks in
     them have no sketch rows to meet in."""

@@ -1,4 +1,4 @@
-"""Records to entries, chunk by chunk, in one process or several, in the order of the input."""
+"""From records to entries: chunks of the input, analysed in one process or several, in the order of the input."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ def payload(documents: Sequence[Document | Page]) -> Payload:
 
 @dataclass(slots=True)
 class Chunk:
-    """A stretch of the input."""
+    """Consecutive records of the input, which are analysed together."""
 
     documents: list[Document | Page] = field(default_factory=list)
     """Records that were read completely. After analysis the only pages left are refused ones."""
     rejects: list[Reject] = field(default_factory=list)
-    """Refused by the reader, or for lack of text or features, in the order of the input."""
+    """Records refused by the reader, or for lack of text or features, in the order of the input."""
     analysed: Analysed = field(init=False)  # Entries of `documents`; set by `analyse`.
     order: list[int] = field(default_factory=list)  # For each reject, the number of documents of this chunk before it.
     characters: int = 0
     records: int = 0  # Records of the input in it, documents and refused ones.
     share: int = 1  # The chunk is full at 1 / share of the size of a whole one.
     columns: DocumentColumns | None = None
-    """In place of `documents` those that came analysed from other processes, of which each has an entry."""
+    """Documents that other processes have analysed, in place of `documents`; each of them has an entry."""
 
     def add(self, record: Scanned) -> None:
-        """Take the next record."""
+        """Add the next record of the input to the chunk."""
         self.records += 1
         self.characters += characters_of(record)
         if isinstance(record, Reject):
@@ -80,7 +80,7 @@ class Chunk:
         return bool(self._is_enough(self.records, self.characters))
 
     def fitting(self, characters: NDArray[np.int64]) -> int:
-        """Return how many of the next records, with so many characters each, it takes until it is full."""
+        """Return how many of the next records, with these numbers of characters, the chunk takes until it is full."""
         records = self.records + np.arange(1, len(characters) + 1)
         is_full = self._is_enough(records, self.characters + np.cumsum(characters))
         return int(is_full.argmax()) + 1 if is_full.any() else len(characters)
@@ -102,7 +102,7 @@ class Chunk:
 
 
 def characters_of(record: Scanned) -> int:
-    """Return the characters of a text, or about as many as a page or a refused record has."""
+    """Return the number of characters of a text, estimated from the bytes for a page or a refused record."""
     if isinstance(record, Document):
         return len(record.text or "")
     return len(record.content if isinstance(record, Page) else record.raw) // BYTES_A_CHARACTER
@@ -116,7 +116,7 @@ def analyse(
     pool: Workers | None = None,
     soon: bool = False,
 ) -> Generator[Chunk, None, None]:
-    """Fingerprint and sketch a stream of records, and extract its pages.
+    """Yield the analysed chunks of a stream of records: pages extracted, documents fingerprinted and sketched.
 
     An input of one chunk starts no process; a pool that is already there, of one process fewer than `workers`, is at
     work from the first chunk on, and closed. Where results are wanted soon, the first chunks are short. Without an
@@ -146,7 +146,7 @@ def analyse(
 
 @dataclass(slots=True)
 class Job(Generic[T]):
-    """Work for any process, and a function of this one that takes its result."""
+    """A call that any process can make, and a function of this process that receives the result."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -172,9 +172,9 @@ def run_jobs(jobs: Iterable[Job[T]], analysis: Analysis | None, pool: Workers, *
 
 
 def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chunk:
-    """Make one analysed chunk of documents that have all a text, all features or all a fingerprint.
+    """Return documents as one analysed chunk; all must have a text, all features, or all a fingerprint.
 
-    Without an analysis, of documents of any kinds.
+    Without an analysis they may be of any kinds.
     """
     return analysed(Chunk(list(documents), records=len(documents)), analysis)
 
@@ -196,7 +196,7 @@ def analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
 
 
 def chunked(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:
-    """Yield the chunks of a stream of records; one for each share, which is its part of a whole one's size."""
+    """Yield the chunks of a stream of records, one for each share: it is full at 1 / share of a whole one's size."""
     for share in shares:
         chunk = Chunk(share=share)
         for record in records:
@@ -209,7 +209,7 @@ def chunked(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> It
 
 
 class ChunkResults(NamedTuple):
-    """The results of a chunk."""
+    """The results of a worker's job on a chunk."""
 
     analysed: Analysed
     extracted: dict[int, Document]  # Documents of the pages that have text, by their positions.
@@ -218,7 +218,7 @@ class ChunkResults(NamedTuple):
 def analyse_chunk(
     analysis: Analysis | None, kind: str, ids: list[str], what: list[Any], metadata: list[Any] | None
 ) -> ChunkResults:
-    """Extract, fingerprint and sketch the payload of a chunk, in any process; without an analysis extract only."""
+    """Return the entries and extracted pages of a chunk's payload, in any process; no entries without an analysis."""
     records = {at: extract(page) for at, page in enumerate(what) if isinstance(page, Page)}
     documents = {at: record for at, record in records.items() if isinstance(record, Document)}
     refused = {at: record.reason for at, record in records.items() if isinstance(record, Reject)}
@@ -238,7 +238,7 @@ def analyse_chunk(
 
 
 def finish(chunk: Chunk, done: ChunkResults) -> Chunk:
-    """Attach the entries, and turn documents without text or features into rejects at their place."""
+    """Return a chunk with the results of its job: entries, and rejects in place of documents without features."""
     chunk.analysed = done.analysed
     for at, extracted in done.extracted.items():
         chunk.documents[at] = replace(extracted, raw=chunk.documents[at].raw)

@@ -40,7 +40,7 @@ _BLOCK = 12  # Bytes that lookup3 takes in at a time.
 
 
 def integer_weights(features: Iterable[GivenFeature]) -> tuple[list[str | int], list[int]]:
-    """Split features from their weights, and these in units of 1/65,536."""
+    """Return features and, in units of 1/65,536, their weights."""
     names: list[str | int] = []
     weights: list[int] = []
     for feature in features:
@@ -57,12 +57,12 @@ def integer_weights(features: Iterable[GivenFeature]) -> tuple[list[str | int], 
 
 
 def count_features(features: Iterable[GivenFeature]) -> int:
-    """Count the distinct features whose weights, added up, are not 0."""
+    """Return the number of distinct features whose weights, added up, are not 0."""
     return sum(weight != 0 for weight in summed_weights(features).values())
 
 
 def summed_weights(features: Iterable[GivenFeature]) -> dict[str | int, int]:
-    """Add up the weights of each feature, in units of 1/65,536."""
+    """Return for each distinct feature the sum of its weights, in units of 1/65,536."""
     sums: dict[str | int, int] = {}
     for name, weight in zip(*integer_weights(features), strict=True):
         sums[name] = sums.get(name, 0) + weight
@@ -70,13 +70,13 @@ def summed_weights(features: Iterable[GivenFeature]) -> dict[str | int, int]:
 
 
 def hash_signs(features: Sequence[str | int], *, hash: str, seed: int) -> NDArray[np.int64]:
-    """Return for each bit of each feature's hash whether its weight is added or subtracted there."""
+    """Return 1 or -1 for each bit of each feature's hash, shape (n, 64): whether its weight is added or subtracted."""
     octets = hash_features(features, hash=hash, seed=seed).astype(">u8").view(np.uint8)
     return 2 * np.unpackbits(octets.reshape(len(features), -1), axis=1).astype(np.int64) - 1
 
 
 def fingerprint(features: Iterable[GivenFeature], *, hash: str = "murmur3", seed: int = 0) -> int:
-    """Compute the SimHash of features.
+    """Return the 64-bit SimHash of features.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Fingerprinter:
         return np.concatenate(simhashes), np.concatenate(features)
 
     def fingerprint_batch(self, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Fingerprint the texts of a batch, as `fingerprint_many` does."""
+        """Return the fingerprints and feature counts of the texts of a batch, as `fingerprint_many` does."""
         analyzer = self.analyzer
         if self.hash != "murmur3" or not isinstance(analyzer, CountingAnalyzer):
             return self.fingerprint_features_many([analyzer.features(text) for text in batch.texts])
@@ -194,7 +194,7 @@ class Fingerprinter:
     def fingerprint_features_many(
         self, documents: Sequence[Sequence[GivenFeature]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Fingerprint documents whose features the caller knows, as `fingerprint_many` does with texts."""
+        """Return fingerprints and feature counts as `fingerprint_many` does, for documents whose features are given."""
         simhashes = np.zeros(len(documents), np.uint64)
         counts = np.zeros(len(documents), np.int32)
         for number, features in enumerate(documents):
@@ -254,7 +254,7 @@ With ``none`` the features are the hashes: integers from 0 to 2**64 - 1.
 
 
 def check_hash(hash: str, seed: int) -> None:
-    """Refuse a hash and a seed that do not go together."""
+    """Raise `InvalidProfile` if the hash is unknown, or does not go with the seed."""
     if hash not in HASHES:
         raise InvalidProfile(f"hash is {hash!r}: wanted one of {', '.join(HASHES)}")
     if not 0 <= seed <= _MASK32:
@@ -264,7 +264,7 @@ def check_hash(hash: str, seed: int) -> None:
 
 
 def hash_features(features: Sequence[str | int], *, hash: str, seed: int = 0) -> NDArray[np.uint64]:
-    """Hash features to 64 bits each.
+    """Return the 64-bit hash of each feature.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class IdfTable:
         return log(1 + self.documents / self.frequencies.get(word, 1))
 
     def weights(self, seed: int) -> kernel.Weights:
-        """Return the weights by the hashes of words, as fingerprints are made of them; made once for each seed."""
+        """Return the weights of words by their hashes with a seed, as SimHash needs them; computed once a seed."""
         if seed not in self._weights:
             # Few frequencies, many words. Logarithms are Python's, as in `weight`.
             logarithms = {count: log(1 + self.documents / count) for count in {1, *self.frequencies.values()}}
@@ -75,7 +75,7 @@ class IdfTable:
         return self._weights[seed]
 
     def encode(self) -> bytes:
-        """Pack and compress the table."""
+        """Return the table as compressed bytes, which `decode` reads."""
         return zlib.compress(self._canonical, 9)
 
     @classmethod
@@ -104,13 +104,13 @@ class IdfTable:
 
 @cache
 def general_idf() -> IdfTable:
-    """Return the shipped table."""
+    """Return the idf table that this package ships, `GENERAL`."""
     return IdfTable.decode(Path(__file__).with_name(f"{GENERAL}.idf").read_bytes())
 
 
 @cache
 def jieba_idf(seed: int = 0) -> kernel.Weights:
-    """Return the table that jieba ships; a word that it lacks has the median weight, and a stop word none."""
+    """Return the weights of words in jieba's idf table; a word that it lacks has the median weight, a stop word 0."""
     arrays = cached_tables(f"idf-{VERSION}-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
     return kernel.Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
 
@@ -130,7 +130,7 @@ def _jieba_tables(seed: int) -> Tables:
 
 @cache
 def jieba_idf_digest() -> str:
-    """Return the digest of the table that jieba ships."""
+    """Return the digest of the idf table that jieba ships."""
     return digest_of(jieba_file("analyse", "idf.txt").read_bytes())
 
 
@@ -166,7 +166,7 @@ class CutTexts(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], words: kernel.CountedWords) -> "CutTexts":
-        """Keep keys, outlines and word counts of texts, and drop the texts."""
+        """Return the keys, outlines and counted words of texts, which no longer refer to the texts."""
         return cls(list(map(text_key, texts)), list(map(outline, texts)), words.without_texts())
 
 

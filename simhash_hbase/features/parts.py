@@ -1,4 +1,4 @@
-"""Parts of an input to entries: a process reads and analyses each, and only columns come back."""
+"""From parts of an input to entries: a worker process reads and analyses each part, and sends back columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PartedInput:
     sources, options
         The input.
     progress : Progress
-        Of the parts whose documents were yielded.
+        The progress of the parts whose documents were yielded.
     part_bytes : int
         The size of a part.
     skipped : int
@@ -93,13 +93,13 @@ class Outline(NamedTuple):
 
     @classmethod
     def joined(cls, outlines: Iterable[Outline]) -> Outline:
-        """Put outlines one after the other."""
+        """Return the outlines of consecutive records as one."""
         columns = zip(*outlines, strict=True)
         return cls(*map(np.concatenate, columns))
 
 
 class PartResults(NamedTuple):
-    """The results of a part, in columns; those of documents are about the documents that have an entry."""
+    """The results of a part, in columns; columns of documents have a value for each document with an entry."""
 
     outline: Outline  # Figures of all records.
     entries: Entries
@@ -116,7 +116,7 @@ class PartResults(NamedTuple):
 
 
 def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartResults | None:
-    """Read a part and analyse its documents, in any process; the texts are gone when it returns.
+    """Return the results of reading a part and analysing its documents, in any process; texts are not among them.
 
     None means: the results have more than `RESULT_BYTES`, so the part must be read as a stream.
     """
@@ -209,7 +209,7 @@ class Chunker:
         self._documents: list[DocumentColumns] = []
 
     def chunks(self, pieces: Iterable[AnalysedRecords]) -> Iterator[Chunk]:
-        """Yield chunks."""
+        """Yield the chunks of all analysed records, which come in pieces in the order of the input."""
         for piece in pieces:
             self._progress.add(piece.progress)
             # Documents and refused records before each record.
@@ -297,7 +297,7 @@ class _Advice:
         self._is_given = False
 
     def given(self, part: Part, records: Iterable[R]) -> Iterator[R]:
-        """Yield the records of the next part; those of files that are not divided as they are."""
+        """Yield the records of the next part of the input; records of files that are not divided stay as they are."""
         if part.stop is None:
             yield from records
             return

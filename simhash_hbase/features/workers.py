@@ -1,4 +1,4 @@
-"""Processes that analyse: one, which does one job at a time, with an end, and a pool of them."""
+"""Worker processes that analyse: one, which does a job at a time within a limit of time, and a pool of them."""
 
 import os
 import resource
@@ -30,7 +30,7 @@ class TooMuchWork(SimhashError):
 
 
 class Worker:
-    """Starts its process for the first job, or ahead of it, and again after a job that ended it.
+    """A worker process, which is started for its first job or ahead of it, and again after a job that ended it.
 
     One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
     replaced, so that a single text does not cost memory for ever. `niceness` is added to that of this process.
@@ -52,7 +52,7 @@ class Worker:
             self._process, self._pipe = self._spawned()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
-        """Call a function of this package with the analysis, in the process, for so many CPU seconds; 0: no limit."""
+        """Return the result of a function, called in the process with its analysis; 0 `seconds` are no limit."""
         pipe = self._started() or self._started()
         if pipe is None:
             raise WorkerLost(WORKER_LOST)
@@ -128,7 +128,7 @@ class Worker:
 
 
 class Workers:
-    """A pool of processes, each of which one thread waits for, and which start for their first jobs or ahead of them.
+    """A pool of worker processes, started for their first jobs or ahead of them; one thread waits for each.
 
     Not `concurrent.futures.ProcessPoolExecutor`: in Python 3.11 its own thread fails when a process is killed while
     another one starts, and the new one may never be told to end. Here a process that is lost costs its job only.

@@ -25,7 +25,7 @@ _DESCRIPTORS = re.compile(r"/proc/(self|thread-self|\d+)/fd")
 
 @contextmanager
 def placed(place: str | os.PathLike[str]) -> Iterator[None]:
-    """Add a path to the system's errors in the block that name none.
+    """Add a path to those errors of the system in the block that name no file.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def open_device(path: str) -> BinaryIO:
 
 
 class WatchedPipes:
-    """The pipes among some places that will be written later, held open so that their readers see no end before.
+    """The named pipes among paths that are written later, held open until then, so that their readers see no end.
 
     Raises
     ------
@@ -176,7 +176,7 @@ class WatchedPipes:
             raise
 
     def check(self) -> None:
-        """Raise InvalidArgument when the reader of one has gone."""
+        """Raise InvalidArgument when the reader of one of the pipes has gone."""
         for number, _ in self._poll.poll(0):
             raise InvalidArgument(_UNREAD.format(self._pipes[number].name))
 
@@ -187,7 +187,7 @@ class WatchedPipes:
 
 
 def check_links(path: str | os.PathLike[str]) -> None:
-    """Check the links that a path leads through, each of its folders and what it names.
+    """Raise if a path leads through a link that another user may have planted, at any of its folders or its end.
 
     A link of root or of this user is followed anywhere, a link of another user only in a folder that not everybody may
     write to.
@@ -229,12 +229,12 @@ def _steps(path: str) -> list[str]:
 
 
 def followed(path: str | os.PathLike[str]) -> str:
-    """Return where the user's own links lead from a name, which need not be one.
+    """Return the path to which a name leads, through links of the user or of root; a name that is no link stays.
 
     Raises
     ------
     InvalidArgument
-        When it is a link of another user, who may have put it into a shared folder, or leads through one there.
+        When the name is a link of another user, or leads through such a link in a shared folder.
     """
     check_links(path)
     name = target = os.fspath(path)
@@ -248,7 +248,7 @@ def followed(path: str | os.PathLike[str]) -> str:
 
 
 def target_of(path: str | os.PathLike[str]) -> str:
-    """Return the path that writing to a name writes to, where its links lead.
+    """Return the path of the file that is written under a name, where its links lead.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def target_of(path: str | os.PathLike[str]) -> str:
 
 
 def is_regular(target: str) -> bool:
-    """Return whether a target is a file, or will be one, which is made anew; not a device, a pipe or a descriptor."""
+    """Return whether a path is that of a file, or of one yet to be made, not of a device, a pipe or a descriptor."""
     if is_descriptor(target):
         return False
     return not os.path.lexists(target) or os.path.islink(target) or os.path.isfile(target)
@@ -297,7 +297,7 @@ def open_temporary() -> BinaryIO:
 
 
 class RecordFile:
-    """Records in a temporary file, read again by number; 8 bytes of memory each."""
+    """Records in a temporary file, read again by their numbers, from 0; 8 bytes of memory each."""
 
     def __init__(self) -> None:
         self._file = open_temporary()
@@ -314,7 +314,7 @@ class RecordFile:
         return len(self._ends) - 1
 
     def append(self, record: bytes) -> None:
-        """Write a record, whose number is that of the records before it."""
+        """Write a record, whose number is how many records came before it."""
         if not self._is_at_end:
             self._file.seek(self._ends[-1])
             self._is_at_end = True
@@ -322,11 +322,11 @@ class RecordFile:
         self._ends.append(self._ends[-1] + len(record))
 
     def size(self, number: int) -> int:
-        """Return the bytes of a record."""
+        """Return how many bytes a record has."""
         return self._ends[number + 1] - self._ends[number]
 
     def read(self, number: int) -> bytes:
-        """Return a record."""
+        """Return the record with a number."""
         self._is_at_end = False
         self._file.seek(self._ends[number])
         return self._file.read(self.size(number))
@@ -338,7 +338,7 @@ class RecordFile:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[BinaryIO]:
-    """Write a file anew: after an error or a crash the old one or the new one is there, whole; errors name `path`.
+    """Yield a new file that replaces `path` at the end; an error or a crash leaves the old one or the new one, whole.
 
     A link is followed where the user has named the file, if it is the user's own, and a device or a pipe is written to
     as it is. Without `follow` the new file takes the place of either.
@@ -391,7 +391,7 @@ def write_below(folder: str | os.PathLike[str], name: str, data: bytes, *, compl
 
 @contextmanager
 def _folder_below(folder: str | os.PathLike[str], names: Iterable[str]) -> Iterator[int]:
-    """Open a folder below another one through no link, and make it where there is none."""
+    """Yield the descriptor of a folder below another one, opened through no link, and made where there is none."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     path = os.fspath(folder)
     try:
@@ -413,7 +413,7 @@ def _folder_below(folder: str | os.PathLike[str], names: Iterable[str]) -> Itera
 
 
 def _begins(name: str, parent: int, data: bytes) -> bool:
-    """Return whether a file is there which holds the first of these bytes, or all, and nothing else."""
+    """Return whether there is a file of this name which holds the first of `data`'s bytes, or all, and nothing else."""
     try:
         number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
     except OSError:  # Nothing, or a link.

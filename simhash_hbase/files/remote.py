@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"""\b[a-z0-9]+://\S+?(?=[])>"',.;:]*(?:\s|$))""", re.IGNO
 
 
 class RemoteFile(NamedTuple):
-    """A file that is there."""
+    """A file of an object store or a web server, as it was listed."""
 
     url: str
     name: str  # The path below the folder that was named, else the address up to the end of its path.
@@ -43,7 +43,7 @@ def is_folder(url: str) -> bool:
 
 
 def remote_files(url: str) -> Iterator[RemoteFile]:
-    """List the file, the files that fit the pattern, or those of the folder, sorted, hidden ones left out."""
+    """Yield the files that an address names: one, those of a pattern, or those of a folder, sorted, not hidden ones."""
     address = _Address(url)
     with address.sentences():
         system, path = address.system()
@@ -106,7 +106,7 @@ class _Address:
         self.is_web = url.startswith("http")  # Unlike an object store it lists nothing and is not written to.
 
     def system(self) -> tuple[Any, str]:
-        """Return the file system, and the path in it."""
+        """Return the file system of fsspec for the address, and the path in it."""
         scheme, _, rest = self.url.partition("://")
         host = re.split("[/?#]", rest, maxsplit=1)[0] if not self.is_web else ""
         # A password with a slash ends at it here; the one name with colons is that of an access point.
@@ -125,7 +125,7 @@ class _Address:
         return system, path
 
     def read(self, size: int, at: int, stop: int | None, version: dict[str, str]) -> Iterator[bytes]:
-        """Read from one place up to another or to the end; the store's marks of the content are added to `version`."""
+        """Yield the bytes from `at` to `stop` or the end; add the store's marks of the content to `version`."""
         failures = 0
         while True:
             try:
@@ -145,7 +145,7 @@ class _Address:
                 return
 
     def open_at(self, at: int, stop: int | None, size: int, version: dict[str, str]) -> Any:  # noqa: ANN401 - untyped
-        """Open a file at a place, before which that version was read."""
+        """Return the file, opened at the byte `at`; what was read before that byte is of the given version."""
         if not self.is_web:
             file = open_remote(self.url, size)
             file.seek(at)
@@ -175,7 +175,7 @@ class _Address:
 
     @contextmanager
     def sentences(self) -> Iterator[None]:
-        """Raise errors of the client as errors of this package."""
+        """Raise errors of the store's client as errors of this package, which name the address."""
         name = shown(self.url)
         try:
             yield
@@ -200,7 +200,7 @@ class _Address:
 
 
 def chunks(url: str, size: int) -> Iterator[bytes]:
-    """Read a file; after a failure from the same byte on, where the server has ranges; raises `OSError`."""
+    """Yield a file in chunks; read on after a failure, where the server has ranges, else raise `OSError`."""
     return _Address(url).read(size, 0, None, {})
 
 
@@ -218,7 +218,7 @@ def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
 
 @contextmanager
 def created(url: str) -> Iterator[BinaryIO]:
-    """Write a file in parts while it is made; it is there when all is written, and after an error it is not."""
+    """Yield a new file of an object store, sent in parts; it is there when all is written, not after an error."""
     address = _Address(url)
     if address.is_web:
         raise InvalidArgument(f"{_cut(url)} cannot be written: name a file, s3://, gs:// or hf://")

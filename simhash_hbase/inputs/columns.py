@@ -19,9 +19,9 @@ class DocumentColumns(Sequence[Document]):
     ids: Sequence[str]
     metadata: Sequence[Mapping[str, Any] | None]
     files: Sequence[str]
-    """The files of their places."""
+    """The file of each document's place."""
     lines: Sequence[int]
-    """The lines, or rows, of their places."""
+    """The line, or row, of each document's place."""
     raws: Sequence[bytes | None]
     preferences: Sequence[float | None]
     sources: Sequence[str | None]
@@ -29,7 +29,7 @@ class DocumentColumns(Sequence[Document]):
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> DocumentColumns:
-        """Return the columns of documents."""
+        """Return documents as columns; those that are columns already are returned as they are."""
         if isinstance(documents, DocumentColumns):
             return documents
         return cls(
@@ -45,7 +45,7 @@ class DocumentColumns(Sequence[Document]):
 
     @classmethod
     def joined(cls, parts: Iterable[DocumentColumns]) -> DocumentColumns:
-        """Put documents one behind the other."""
+        """Return the documents of several parts, one after the other, as one sequence."""
         columns: list[list[Any]] = [[] for _ in fields(cls)]
         for part in parts:
             for column, more in zip(columns, part._columns(), strict=True):

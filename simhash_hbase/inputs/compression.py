@@ -36,7 +36,7 @@ _NAMED_MEMBERS = 3  # How many with a wrong checksum a message names.
 
 
 def inflated_before_damage(inflate: "_Decompress", data: bytes) -> Iterator[bytes]:
-    """Yield the content of damaged data up to the damage, whatever blocks they are read in.
+    """Yield the content of damaged deflate data up to the damage, in whatever blocks the data are read.
 
     zlib returns nothing of a call that meets damage. So the steps are halved until they end at the damaged byte. It may
     hold whole symbols before the damage: their content is taken one byte a call, and only the last byte of it is lost.
@@ -64,7 +64,7 @@ def inflated_before_damage(inflate: "_Decompress", data: bytes) -> Iterator[byte
 
 
 class _Ahead:
-    """The bytes of some chunks, of which a reader needs some at once."""
+    """A buffer over a stream of chunks, from which a reader takes as many bytes as it needs."""
 
     def __init__(self, chunks: Iterable[bytes], kind: str) -> None:
         self._chunks = filter(None, chunks)  # An empty chunk is not the end.
@@ -89,20 +89,20 @@ class _Ahead:
         return size >= count
 
     def peek(self, count: int) -> bytes:
-        """Return the next bytes; raise InvalidInput where the data end before."""
+        """Return the next `count` bytes, and leave them; raise InvalidInput where the data end before."""
         if not self.has(count):
             raise InvalidInput(f"the {self._kind} data is cut off")
         return self.held[:count]
 
     def take(self, count: int) -> bytes:
-        """Return the next bytes, and pass them."""
+        """Return the next `count` bytes, and take them off the buffer; raises as `peek`."""
         data = self.peek(count)
         self.held = self.held[count:]
         return data
 
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Generator[bytes, None, None]:
-    """Decompress gzip of any number of members.
+    """Yield the content of gzip data of any number of members, in blocks of at most `block_bytes`.
 
     A member with a wrong checksum is decompressed, too. InvalidInput names it after the last member.
     """
@@ -136,7 +136,7 @@ def _wrong_checksums(wrong: Sequence[str]) -> tuple[str, ...]:
 
 
 def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
-    """Take the header of a gzip member."""
+    """Take the header of a gzip member off the buffer; raise InvalidInput where there is no valid one."""
     ahead.has(_GZIP_HEADER.size)
     if not GZIP_MAGIC.startswith(ahead.held[: len(GZIP_MAGIC)]):
         raise InvalidInput("the file is not gzip data" if is_first else "other data follows the gzip data")
@@ -157,7 +157,7 @@ def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
 
 
 def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool]:
-    """Yield the content of a member behind its header; return whether its checksum and its length are right."""
+    """Yield the content of a gzip member after its header; return whether its checksum and its length are right."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     checksum = length = 0
     while not inflate.eof:
@@ -202,7 +202,7 @@ _DICTIONARY_BYTES = 64 << 20
 
 
 def unzstd(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:
-    """Decompress Zstandard of any number of frames, with the dictionary that crawls have in the first one."""
+    """Yield the content of Zstandard data of any number of frames; the first may be a dictionary, as in crawls."""
     ahead = _zstd_ahead(chunks)
     if not ahead.has(1):
         raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
@@ -226,7 +226,7 @@ def _zstd_ahead(chunks: Iterable[bytes]) -> _Ahead:
 
 
 def _zstd_frame(ahead: _Ahead, decompressor: zstandard.ZstdDecompressor) -> Iterator[bytes]:
-    """Yield the content of a frame block by block.
+    """Yield the content of one Zstandard frame, block by block.
 
     The library returns nothing of a call that meets damage, so each call is given one block, of 128 KiB at most.
     """
@@ -252,7 +252,7 @@ def _zstd_frame(ahead: _Ahead, decompressor: zstandard.ZstdDecompressor) -> Iter
 
 
 def _with_dictionary(content: bytes) -> zstandard.ZstdDecompressor | None:
-    """Return a decompressor with a dictionary, which may be compressed itself; None where the content is none."""
+    """Return a decompressor with the dictionary in a frame, compressed or not; None where the frame holds none."""
     try:
         if content.startswith(_ZSTD_MAGIC):
             frame = _zstd_frame(_zstd_ahead((content,)), zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW))

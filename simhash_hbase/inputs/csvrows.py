@@ -33,7 +33,7 @@ def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
 
 
 def _table_records(stream: Stream, name: str, options: InputOptions, *, delimiter: str) -> Iterator[Record]:
-    """Yield the documents of values with a header row, quoted as RFC 4180 says."""
+    """Yield a document or a refusal for each row below the header row; quotes are those of RFC 4180."""
     # The csv module has one global limit. It is never lowered, so other readers of the process only accept more.
     csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
     rows = _Rows(stream, options, delimiter)
@@ -66,7 +66,7 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
 
 
 def _other_delimiter(text: str, delimiter: str) -> str | None:
-    """Return advice where a header row seems to have another separator."""
+    """Return advice if the header row seems to have another separator; else None."""
     header = text.partition("\n")[0]
     other = max(",;|\t", key=header.count)
     if header.count(other) <= header.count(delimiter):
@@ -97,11 +97,11 @@ class _Remainder:
         self._is_open = False  # Whether a quoted field of the broken row goes on.
         self._is_after = False  # Whether no whole row has come since.
         self._doubtful = 0
-        """Rows behind the broken one that may belong to it: its quotes are even, but a later row may close a field."""
-        self._waiting: list[tuple[Record, bytes]] = []  # The broken row and those behind it, with their bytes.
+        """Rows after the broken one that may belong to it: its quotes are even, but a later row may close a field."""
+        self._waiting: list[tuple[Record, bytes]] = []  # The broken row and those after it, with their bytes.
 
     def fault(self, fault: str | None, text: str) -> str | None:
-        """Return why a row is refused: its own fault, or that of the row before it."""
+        """Return why a row is refused, its own fault or that of the row before it; None for a good row."""
         if fault is None and not self._is_after:
             return None
         is_whole = self._whole.fullmatch(text) is not None
@@ -128,13 +128,13 @@ class _Remainder:
         return fault
 
     def settled(self, record: Record, raw: bytes) -> list[Record]:
-        """Return the records that no later row changes, this one among them or kept for later."""
+        """Add a record; return the records that no later row can change any more."""
         self._waiting.append((record, raw))
         self._doubtful = max(self._doubtful - 1, 0)
         return [] if self._doubtful else self.rest()
 
     def rest(self) -> list[Record]:
-        """Return the records that were kept."""
+        """Return the records that were held back."""
         records, self._waiting = [record for record, _ in self._waiting], []
         return records
 
@@ -148,14 +148,14 @@ class _RowRefused(Exception):
 
 
 class _Rows:
-    """The rows of a table, by the csv module; remembers which lines made the present row.
+    """Reads the rows of a table by the csv module, and remembers the lines of the current row.
 
-    Its iterator feeds the csv module with lines, until the row is refused.
+    As an iterator it feeds lines to the csv module, until the row is refused.
     """
 
     def __init__(self, stream: Stream, options: InputOptions, delimiter: str) -> None:
         self.start = 0
-        """The number of the row's first line."""
+        """The number of the current row's first line."""
         self._fault: str | None = None
         self._stream = stream
         self._limit = options.record_bytes
@@ -186,11 +186,11 @@ class _Rows:
         return self._fault or row
 
     def raw(self) -> bytes:
-        """Return the present row as it is in the file."""
+        """Return the bytes of the current row as they are in the file."""
         return original(b"\n".join(self._pieces).removesuffix(b"\r"), self._stream.encoding)
 
     def text(self) -> str:
-        """Return the lines of the present row."""
+        """Return the lines of the current row, decoded."""
         lines = (piece.removesuffix(b"\r") for piece in self._pieces)
         return b"\n".join(lines).decode(self._stream.codec, "replace")
 

@@ -255,7 +255,7 @@ def plausibility(text: str, *, is_declared: bool = False) -> float:
 
 
 def _decoded(content: bytes, codec: str) -> str:
-    """Decode a text whose last character may be cut off."""
+    """Return a decoded text, U+FFFD for its faults; its last character may be cut off."""
     return codecs.getincrementaldecoder(codec)("replace").decode(content)
 
 

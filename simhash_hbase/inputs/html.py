@@ -47,7 +47,7 @@ _GARBLED_SHARE = 0.1
 
 
 def decode_page(content: bytes, content_type: str | None, encoding: str, *, html: bool = True) -> str:
-    """Decode a page as a browser does, or as it really is where it is clearly not in the encoding that it declares.
+    """Return the text of a page's bytes, decoded as a browser does, unless the declared encoding is clearly wrong.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _label(match: re.Match[str] | None) -> str | None:
 
 
 def _codecs(*labels: str | None) -> list[str]:
-    """Return the codecs of labels that name one; Python also has codecs that do not decode text."""
+    """Return the codecs that encoding labels name; a label that names none for text is left out."""
     codecs = []
     for label in labels:
         with suppress(InvalidArgument):
@@ -108,7 +108,7 @@ def _codecs(*labels: str | None) -> list[str]:
 
 
 def _guess(sample: bytes) -> list[str]:
-    """Return the codec that charset-normalizer finds, which knows more of them, if it can be one of a page."""
+    """Return the codec that charset-normalizer, which knows more of them, finds; none if no page can have it."""
     match = from_bytes(sample).best()
     with suppress(InvalidArgument):
         return [checked_codec(match.encoding)] if match is not None else []
@@ -137,7 +137,7 @@ _CELLS = XPath("./tr | ./tr/* | ./tbody | ./tbody/tr | ./tbody/tr/* | ./thead | 
 
 
 def page_tree(html: str) -> tuple[HtmlElement, bool]:
-    """Parse a page; return also whether it is nested deeper than parsers accept by default, 256 levels.
+    """Return the element tree of a page, and whether it is nested deeper than parsers accept by default, 256 levels.
 
     Repairs and judges the page as `trafilatura.load_html` does, which uses libxml2's default and so loses everything
     below level 256 silently: unclosed ``<font>`` reach that in any long page.
@@ -168,7 +168,7 @@ def page_tree(html: str) -> tuple[HtmlElement, bool]:
 
 
 class _AttributeCount:
-    """Gets the events of a parser."""
+    """The target of a parser, which raises InvalidInput at a tag with too many attributes."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if len(attributes) > _MAX_ATTRIBUTES:
@@ -179,7 +179,7 @@ class _AttributeCount:
 
 
 def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
-    """Parse a page; return also whether the parser reached the end."""
+    """Return the element tree of a page, and whether the parser reached the end."""
     options = {"collect_ids": False, "default_doctype": False, "remove_comments": True, "remove_pis": True}
     parser = HTMLParser(encoding="utf-8", huge_tree=huge, **options)
     root = fromstring(content, parser=parser)
@@ -266,7 +266,7 @@ class MainText(NamedTuple):
 
 
 def main_text(html: str) -> MainText:
-    """Extract the main text of a page.
+    """Return the main text of a page, with its title, its address and a sketch of its other sentences.
 
     A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text. Where the
     extracted text is a cookie notice, or short and less than a third of the page's sentences, it is the article in the
@@ -376,9 +376,9 @@ def _article(text: str, prose: Prose) -> str:
 
 
 def _remainder(text: str, prose: Prose) -> bytes:
-    """Sketch the sentences of a page that are not in its text; empty where they are few.
+    """Return a sketch of the sentences of a page that are not in its text; empty where they are few.
 
-    What is in menus, footers, descriptions and JSON counts where it is more than half as long as the text.
+    Sentences in menus, footers, descriptions and JSON count where they are more than half as long as the text.
     """
     size = _size([text])
     declared = chain.from_iterable(map(SENTENCES.findall, (*prose.articles, *prose.parts)))
@@ -414,7 +414,7 @@ def _property(tree: HtmlElement, name: str) -> str:
 
 
 def read_html(request: ReadRequest) -> Iterator[Page | Reject]:
-    """Read a page, whose id is its path in the folder, or as it was named."""
+    """Yield the page of an HTML file, or its refusal; the id is its path in the folder, or as it was named."""
     source, options = request.source, request.options
     place = Place(source.name, 0)
     stream = open_bytes(request)

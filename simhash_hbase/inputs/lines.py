@@ -39,7 +39,7 @@ _LineRecords = Iterator[Record | JsonLine]
 
 
 def reader_of(records: Callable[..., _LineRecords]) -> Callable[[ReadRequest], _LineRecords]:
-    """Return the reader that yields some records; a file that cannot be read from its beginning on is one refusal."""
+    """Return a reader from a function that yields the records of a stream; an unreadable file is one refusal."""
 
     def read(request: ReadRequest) -> _LineRecords:
         stream, name = open_stream(request), request.source.name
@@ -107,7 +107,7 @@ def _is_divisible(stream: Stream, request: ReadRequest, format_name: str) -> boo
 
 
 def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLine | Reject]:
-    """Yield the lines of JSON of a file, or of a part of it that begins with another line than the first."""
+    """Yield each line of a file of JSON lines, undecoded, or its refusal; a part of a file begins with line `first`."""
     encoding = stream.encoding
     for place, line, fault in _placed_lines(stream, name, options, first):
         if fault is None:
@@ -117,7 +117,7 @@ def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1)
 
 
 def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield the documents of the same lines.
+    """Yield a document or a refusal for each line of a file of JSON lines, or of a part of it.
 
     A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
     """
@@ -130,7 +130,7 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
 
 
 def json_record(line: JsonLine) -> Record:
-    """Return the document of one line."""
+    """Return the document of one line of JSON, or its refusal."""
     build = Builder(line.options, advise=True).build
     return _document(line.place, line.content, line.encoding, build, line.options)
 
@@ -151,7 +151,7 @@ def _document(
 def unmarked_lines(
     stream: Stream, options: InputOptions, first: int = 1, *, returns: bool = False
 ) -> Iterator[tuple[int, bytes, str | None]]:
-    """Yield numbered lines; the mark that begins a file stays within a file that others were joined to."""
+    """Yield lines as `numbered_lines` does, without byte order marks: files that were joined have several."""
     has_marks = stream.codec == UTF8
     for number, line, fault in numbered_lines(stream, options.record_bytes, first, returns=returns):
         yield number, line.removeprefix(BOM_UTF8) if has_marks else line, fault
@@ -160,7 +160,7 @@ def unmarked_lines(
 def _placed_lines(
     stream: Stream, name: str, options: InputOptions, first: int
 ) -> Iterator[tuple[Place, bytes, str | None]]:
-    """Yield lines that are not empty, and why one is refused as it is."""
+    """Yield the lines that are not empty with their places, and why a line is refused undecoded, else None."""
     at_beginning = first == 1
     array: tuple[int, bytes] | None = None  # The first line, until the second one is known.
     for number, line, fault in unmarked_lines(stream, options, first):
@@ -194,7 +194,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
-    """Return the object of a line, or why there is none."""
+    """Return the JSON object of a line, or why there is none."""
     codec = codec_of(encoding)
     try:
         return _decode(line if codec == UTF8 else line.decode(codec))
@@ -234,7 +234,7 @@ def _lenient_object(value: object) -> dict[str, object] | str:
 
 
 def _not_a_number(value: dict[str, object], line: bytes, options: InputOptions) -> str | None:
-    """Return why an object is refused that has NaN or an infinite number in a field that is read."""
+    """Return why an object is refused if a field that is read has NaN or an infinite number; else None."""
     for name in options.record_fields:
         field = value.get(name)
         if isinstance(field, float):
@@ -256,7 +256,7 @@ def _has_nan(value: object) -> bool:
 
 
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield the lines of a file, or of a part of it; the id of a document is the file and the line."""
+    """Yield each line of a text file, or of a part of it, as a document, whose id is the file and the line."""
     for number, line, fault in unmarked_lines(stream, options, first):
         place, raw = Place(name, number), original(line, stream.encoding)
         if fault is not None:
@@ -278,7 +278,7 @@ read_text_lines = reader_of(text_records)
 
 
 def read_whole_file(request: ReadRequest) -> Iterator[Record]:
-    """Read a file as one document, whose id is its path in the folder, or as it was named."""
+    """Yield a file as one document, or its refusal; the id is its path in the folder, or as it was named."""
     source, options = request.source, request.options
     place = Place(source.name, 0)
     stream = open_stream(request)
@@ -313,12 +313,12 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
 
 
 def _is_array_of_a_record(value: object) -> bool:
-    """Return whether a value is an array with texts or objects; ``[1]`` is a note of a text."""
+    """Return whether a value is an array with strings or objects, as a record may be; ``[1]`` is a note of a text."""
     return isinstance(value, list) and any(isinstance(item, str | dict) for item in value)
 
 
 def _json_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
-    """Return why a file is no text but lines of JSON, after the line to name, 0 for the file; None for a text.
+    """Return the line to name, 0 for the file, and the reason, if a file is no text but lines of JSON; else None.
 
     One line counts only if it has the field of the text: a text may be about a JSON object.
     """

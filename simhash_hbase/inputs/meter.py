@@ -17,7 +17,7 @@ class Meter(Protocol):
 
 
 class Metering(Protocol):
-    """Makes meters."""
+    """A function that begins a task and returns the meter of its progress."""
 
     def __call__(
         self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
@@ -31,12 +31,12 @@ class _Silent:
 
 
 def silent(name: str, total: float | None = None, **_: object) -> AbstractContextManager[Meter]:
-    """Show nothing."""
+    """Return a meter that shows nothing; a `Metering`, the default one."""
     return nullcontext(_Silent())
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a count.
+    """Return a count with its noun, in the singular for one thing.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def per_second(rate: float) -> str:
-    """Write a rate; below one a second its first digit.
+    """Return a rate as text: without decimals, below one a second its first digit.
 
     Examples
     --------

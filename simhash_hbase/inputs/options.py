@@ -14,7 +14,7 @@ DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western nov
 PAGE_BYTES = 4 << 20
 """A longer page is refused: its tree would take several hundred MB. Crawlers cut pages at 1 to 5 MB."""
 PART_BYTES = 4 << 20
-"""Bytes of a part: some 700 Chinese articles, which take a process a quarter of a second."""
+"""Bytes of a part of the input: some 700 Chinese articles, which take a process a quarter of a second."""
 RESULT_BYTES = 64 << 20
 """Most bytes of a part's results, about, that a process holds and sends: a file of 300 KB may unpack to 300 MB."""
 RECORD_BYTES = 512  # Bytes of the results of a record without its own bytes, about.
@@ -48,8 +48,8 @@ class InputOptions:
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
     agree_field: str | None = None
-    """The profile's ``agree``, which is copied, too; of pages beside those that are copied anyway."""
-    preference: Preference | None = None  # Places each record in an order by one of its fields.
+    """The field that the profile's ``agree`` names; it is copied into the metadata besides the other fields."""
+    preference: Preference | None = None  # The order of preference, by a field of the record.
     by_field: str | None = None  # The field that names the source of a record, for figures by source.
     new_fields: tuple[
         str, ...
@@ -94,17 +94,17 @@ class InputOptions:
 
     @property
     def record_bytes(self) -> int:
-        """The limit of a record."""
+        """Most bytes of a record: `max_record_bytes`, else four times `max_document_bytes`."""
         return _RECORD * self.max_document_bytes if self.max_record_bytes is None else self.max_record_bytes
 
     @property
     def id_name(self) -> str:
-        """The field that the id comes from."""
+        """The name of the field with the id."""
         return "id" if self.id_field is None else self.id_field
 
     @property
     def source_field(self) -> str:
-        """The field that the fingerprint comes from."""
+        """The name of the field with the text, the fingerprint or the features."""
         for name in (self.simhash_field, self.features_field):
             if name is not None:
                 return name
@@ -125,5 +125,5 @@ class InputOptions:
 
 
 def _formats(name: str | None) -> tuple[str, ...]:
-    """Return the formats of which a name is one; those of other packages, too, where it is none of this one."""
+    """Return the names of the known formats; those of other packages only if a name is none of this package's."""
     return FORMATS if name in (None, *FORMATS) else (*FORMATS, *offered_names(INPUTS))

@@ -1,4 +1,4 @@
-"""Parquet: rows read as documents, copied, and made of documents."""
+"""Parquet: its rows read as documents, copied to another file, and made of other records."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -43,13 +43,13 @@ Build = Callable[[Row, Place, bytes], Record]
 
 
 def open_parquet(path: str) -> pq.ParquetFile:
-    """Open a file so that a row group of any size is read piece by piece."""
+    """Return a Parquet file, opened so that a row group of any size is read piece by piece."""
     # With read-ahead, or without a buffer, it holds whole columns of a row group: of 520 MB 540 MB, not 80 MB.
     return pq.ParquetFile(open_remote(path) if is_remote(path) else path, pre_buffer=False, buffer_size=1 << 20)
 
 
 def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> Iterator[pa.RecordBatch]:
-    """Read a row group in batches of some MB; ``columns`` None reads all."""
+    """Yield the rows of a row group in batches of some MB; ``columns`` None reads all columns."""
     facts = file.metadata.row_group(group)
     each = facts.total_byte_size // max(facts.num_rows, 1) + 1
     rows = min(max(_BATCH_BYTES // each, 1), _MAX_BATCH_ROWS)
@@ -59,7 +59,7 @@ def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> 
 def group_parts(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
     """Yield the parts of a file, in order; each is some row groups, of at most the next of `sizes` bytes, or one.
 
-    A file is one part where it cannot be read, has a single row group, or one of which the results are not held.
+    A file is one part where it cannot be read, has a single row group, or one whose results are too large to be held.
     """
     source, options = request.source, request.options
     try:
@@ -85,7 +85,7 @@ def group_parts(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
 
 
 def read_parquet(request: ReadRequest) -> Iterator[Record]:
-    """Read Parquet, or some row groups of a file."""
+    """Yield the records of a Parquet file, or of some row groups of it."""
     source, options, progress = request.source, request.options, request.progress
     path, part = source.path or "", request.part or Part((source,))
     counted = end = 0  # Bytes of the file.
@@ -121,7 +121,7 @@ def read_parquet(request: ReadRequest) -> Iterator[Record]:
 def _rows(
     file: pq.ParquetFile, columns: list[str], before: Place, options: InputOptions, groups: range
 ) -> Iterator[tuple[Record, int]]:
-    """Yield each record of some row groups, behind the row at a place, with the number of its last row."""
+    """Yield the records of some row groups, which begin after the place `before`, with the number of their last row."""
     build = Builder(options).build
     name, start = before
     for group in groups:
@@ -163,7 +163,7 @@ def _value(batch: pa.RecordBatch, at: int) -> Row | str:
 
 
 def record_of(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
-    """Make the document of a row: metadata of JSON's types, and text of bytes that should be text.
+    """Return the document of a row, or its refusal; metadata become values of JSON, and bytes text where it should be.
 
     Hive, Impala and old Spark mark no column as a string.
     """
@@ -193,7 +193,7 @@ def _as_text(value: object) -> object:
 
 
 def described(error: BaseException) -> str:
-    """Write pyarrow's message in one line without a full stop."""
+    """Return the message of pyarrow's error in one line, without secrets and full stop."""
     return " ".join(without_secrets(str(error)).split()).rstrip(".")
 
 
@@ -202,7 +202,7 @@ _OTHER_NAMES = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}
 
 
 def schema_of(path: str) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the columns of a file, to be compared with another's; None where it cannot be read as Parquet."""
+    """Return the Arrow schema of a Parquet file, to be compared with another's; None where it cannot be read."""
     try:
         with open_parquet(path) as file:
             return file.schema_arrow
@@ -216,7 +216,7 @@ def copy_rows(
     show: Callable[[int], None],
     added: Mapping[str, NDArray[np.int64]],
 ) -> None:
-    """Copy rows, and add columns of numbers with one for each row.
+    """Copy the chosen rows of Parquet files into one file, and add columns of numbers, one number a row.
 
     Schema, its metadata and the columns' codecs are those of the first file. A row group becomes one row group, or
     several of 64 MB, which is the memory held.
@@ -252,7 +252,7 @@ def copy_rows(
 
 
 def read_rows(parts: Iterable[tuple[str, NDArray[np.int64]]]) -> Iterator[Row]:
-    """Read rows as values that JSON has: bytes as text or base64, times and decimals as strings."""
+    """Yield the chosen rows of Parquet files as values of JSON: bytes as text or base64, times, decimals as strings."""
     for path, rows in parts:
         try:
             with open_parquet(path) as file:
@@ -273,7 +273,7 @@ def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
 
 
 def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:
-    """Yield the kept rows of each row group, in parts of bounded size."""
+    """Yield the chosen rows of a file as tables of bounded size, none of rows of two row groups."""
     start = 0
     for group in range(file.metadata.num_row_groups):
         stop = start + file.metadata.row_group(group).num_rows
@@ -283,7 +283,7 @@ def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]
 
 
 def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Yield runs of rows as slices, which every type has; Arrow's `take` lacks some types."""
+    """Yield the chosen rows of a row group, a slice for each run of them: Arrow's `take` lacks some types."""
     at = first = 0
     if not len(rows):
         return
@@ -299,7 +299,7 @@ def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterato
 
 
 def joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Join batches to tables of 64 MB."""
+    """Yield tables of about 64 MB, each of some batches joined."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in taken:
@@ -314,7 +314,7 @@ def joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the columns of rows; those of objects, or of values of several types, are strings."""
+    """Return an Arrow schema for rows; columns of objects, or of values of several types, are strings."""
     kinds: dict[str, Any] = {}
     for rows in batches:
         for name in dict.fromkeys(name for row in rows for name in row):
@@ -332,7 +332,7 @@ def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarr
 
 
 def batch_of(rows: list[Row], schema: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Make columns of rows; a value that is no string is written as JSON in a column of strings."""
+    """Return rows as a record batch of a schema; in a column of strings other values are written as JSON."""
     columns = []
     for column in schema:
         values: list[Any] = [row.get(column.name) for row in rows]
@@ -345,7 +345,7 @@ def batch_of(rows: list[Row], schema: Any) -> Any:  # noqa: ANN401 - pyarrow has
 
 
 def written(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types
-    """Write batches; yields the number of rows of each row group."""
+    """Write record batches as a Parquet file; yield the number of rows of each row group written."""
     with pq.ParquetWriter(file, schema) as writer:
         for table in joined(batches):
             writer.write_table(table, row_group_size=table.num_rows)

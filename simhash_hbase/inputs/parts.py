@@ -69,7 +69,7 @@ def _stretches(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
 def _is_divided(source: Source, options: InputOptions) -> bool:
     """Return whether a file has records that depend on no other, and whose places can be found."""
     if not is_file_here(source) or source.compression is not None or options.simhash_field is not None:
-        # How a column of fingerprints is written is known by those before.
+        # Earlier values of a column of fingerprints show how it is written.
         return False
     try:
         return format_of(source, options) in _DIVIDED
@@ -80,7 +80,7 @@ def _is_divided(source: Source, options: InputOptions) -> bool:
 def record_ranges(
     part: Part, line_ends: list[NDArray[np.int64]], lines: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return where records of a part begin and end in their file, shape (n, 2), by their lines and their lengths."""
+    """Return the bytes at which records of a part begin and end, shape (n, 2), from their lines and their lengths."""
     ends = np.concatenate([*line_ends, np.array([part.stop], np.int64)])
     starts = np.append(part.start, ends[:-1] + 1)
     at = lines - part.line
@@ -91,7 +91,7 @@ def record_ranges(
 
 
 def read_ranges(part: Part, ranges: NDArray[np.int64]) -> list[bytes]:
-    """Read records of a part again by where they begin and end in its file.
+    """Return the bytes of records of a part, read again from where they begin to where they end in its file.
 
     Raises
     ------

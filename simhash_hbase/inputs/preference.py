@@ -1,4 +1,4 @@
-"""The copy that is kept: the first, the longest, the best by a score, or the one of the preferred source."""
+"""The choice of which near copy is kept: the first, longest, best by a score, or that of the preferred source."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -34,7 +34,7 @@ class Preference:
 
     @classmethod
     def parse(cls, form: str) -> Self:
-        """Read one of the forms.
+        """Return the order of preference that a form such as ``best:score`` names; see `FORMS`.
 
         Raises
         ------

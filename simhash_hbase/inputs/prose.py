@@ -40,9 +40,9 @@ _DESCRIPTION = re.compile("description|articlebody|text", re.IGNORECASE)
 
 
 class Prose(NamedTuple):
-    """The texts of a page."""
+    """The texts of a page, by the places where they stand."""
 
-    paragraphs: list[str]  # Those that are not mostly links, without menus, footers and consent notices.
+    paragraphs: list[str]  # Paragraphs that are not mostly links, without menus, footers and consent notices.
     articles: list[str]  # The bodies of articles in JSON-LD.
     parts: list[str]  # Reviews and postings in JSON-LD: parts of a page, such as that of a product.
     elsewhere: list[str]
@@ -50,7 +50,7 @@ class Prose(NamedTuple):
 
 
 def page_prose(root: HtmlElement) -> Prose:
-    """Return the texts of a page."""
+    """Return the texts of a page, from its element tree."""
     prose = Prose([], [], [], [])
     _read_elements(root, prose)
     for script in root.iterfind(".//script[@type]"):
@@ -75,11 +75,11 @@ def is_sentence(text: str) -> bool:
 
 
 def _read_elements(root: HtmlElement, prose: Prose) -> None:
-    """Add the paragraphs of a page, and the sentences of those that are mostly links, in menus, footers or notices."""
+    """Add to `prose` the paragraphs of a page, and sentences of those that are links or in menus, footers, notices."""
     pieces: list[str] = []
     plain: list[str] = []  # The pieces outside of links.
     other: list[str] = []  # The pieces in menus and the like.
-    links = left_out = code = 0  # How many such elements are open.
+    links = left_out = code = 0  # How many links, left-out elements and scripts are open.
     for event, element in iterwalk(root, events=("start", "end")):
         name = f"{element.get('id', '')} {element.get('class', '')}"
         is_left_out = element.tag in _NO_PROSE or (element.tag not in _ROOTS and _NOTICE_NAME.search(name) is not None)
@@ -103,7 +103,7 @@ def _read_elements(root: HtmlElement, prose: Prose) -> None:
 
 
 def _read_linked_data(data: object, prose: Prose) -> None:
-    """Add the articles, reviews and postings in JSON-LD, and all other strings that are no addresses."""
+    """Add to `prose` articles, reviews and postings of JSON-LD, and its other strings that are no addresses."""
     values = [data]
     while values:
         value = values.pop()
@@ -123,7 +123,7 @@ def _read_linked_data(data: object, prose: Prose) -> None:
 
 
 def _read_data(data: object, prose: Prose) -> None:
-    """Add the long strings with sentences in the data of a page's program."""
+    """Add to `prose` the long strings with sentences in JSON, the data of a page's program."""
     values = [data]
     while values:
         value = values.pop()

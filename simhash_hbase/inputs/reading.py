@@ -1,4 +1,4 @@
-"""The table of readers, which of them a source gets, the reading of all sources, and the documents of pages."""
+"""Reading of an input: the table of readers by format, the reader of each source, and documents made of pages."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ READERS = {
     "wet": ("warc", "read_warc"),
     "parquet": ("parquet", "read_parquet"),
 }
-"""Module and function; a new format is one file, one line here, its name in `FORMATS` and its suffixes below."""
+"""Module and function of each format's reader; a new format is a file, a line here, a name in `FORMATS`."""
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -77,7 +77,7 @@ OTHER_PACKERS = {
     ".xz": "xz -dc", ".lzma": "xz -dc", ".bz2": "bzip2 -dc", ".lz4": "lz4 -dc", ".br": "brotli -dc", ".zip": "unzip -p",
     ".z": "zcat", ".7z": "7z x -so", ".tar": "tar -xOf", ".tgz": "tar -xOzf",
 }  # fmt: skip
-"""Files that are not read, with the commands that write their content to standard output."""
+"""Suffixes of compressed files that are not read, with the commands that write the content to standard output."""
 
 
 def reader_of(name: str) -> Reader:
@@ -195,7 +195,7 @@ def check_readable(listed: Sources, options: InputOptions) -> None:
 
 
 def scan_part(part: Part, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
-    """Yield the records of a part, as `scan` yields them of the whole."""
+    """Yield the records of one part of an input, as `scan` yields those of all."""
     stretch = part if part.is_stretch else None
     return cast("Iterator[Scanned]", _records(part.sources, options, progress, {}, stretch))
 
@@ -246,7 +246,7 @@ _NO_LASTING_ID_OF_TEXT = (
 
 
 def _with_lasting_id(record: Scanned | JsonLine, progress: Progress, name: str) -> Scanned | JsonLine:
-    """Refuse a record of standard input or another open file without an id; remember the first of a named file."""
+    """Return a record, or its refusal if it has no id in an open file; note the first without an id in a named file."""
     if not isinstance(record, Document | Page) or record.id != str(record.place):
         return record
     if is_open_file(record.place.file):
@@ -272,7 +272,7 @@ def _page_fields(record: Page, metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def extract(record: Scanned | JsonLine) -> Record:
-    """Return the document of a line, or of a page: its bytes decoded, the main text taken out; others as they are."""
+    """Return the document of a line or a page: decoded, a page's main text taken out; other records as they are."""
     if isinstance(record, JsonLine):
         lines = import_module("simhash_hbase.inputs.lines")
         parsed: Record = lines.json_record(record)

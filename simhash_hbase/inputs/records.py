@@ -74,7 +74,7 @@ class Page:
 
 
 class JsonLine(NamedTuple):
-    """A line of JSON as it is; `extract` makes a document of it, which takes twice as long as reading."""
+    """A line of JSON, not decoded yet; `extract` makes a document of it, which takes twice as long as reading."""
 
     place: Place
     content: bytes  # In UTF-8 where the file is in UTF-16 or UTF-32.
@@ -167,10 +167,10 @@ class FingerprintColumn:
 
     def __init__(self, form: str | None) -> None:
         self._form = form
-        self._known: str | None = None  # How the strings before were written.
+        self._known: str | None = None  # How earlier strings of the column were written.
 
     def read(self, value: object) -> int:
-        """Return a fingerprint; raise `InvalidArgument` for a value that is none, or could be two."""
+        """Return the fingerprint that a value writes; raise `InvalidArgument` if it writes none, or could be two."""
         # Databases have no type for unsigned integers of 64 bits but decimals.
         if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
             value = int(value)
@@ -247,7 +247,7 @@ class Builder:
         self._fingerprints = FingerprintColumn(options.simhash_format)
 
     def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
-        """Return the document of a record."""
+        """Return the document of a record with named fields, or its refusal."""
         options = self._options
         for name in options.new_fields:
             if name in record:
@@ -373,7 +373,7 @@ def _missing_field(name: str) -> str:
 
 
 def without_advice(reason: str, options: InputOptions) -> str:
-    """Return a reason as `Builder` words it for records after the first one that lacks a field."""
+    """Return a reason without the list of fields that `Builder` gives for the first record that lacks a field."""
     plain = (_missing_field(name) for name in (options.id_name, options.source_field))
     return next((each for each in plain if reason.startswith(each + _ADVICE)), reason)
 
@@ -399,7 +399,7 @@ def name_the_field(options: InputOptions, name: str) -> str:
 
 
 def column_fault(table: str, columns: Sequence[str], options: InputOptions) -> str | None:
-    """Return why no row of a table can be read, or None."""
+    """Return why no row of a table with these columns can be read, or None."""
     for name in filter(None, (options.source_field, options.id_field)):
         if name not in columns:
             return f"{table} has no column {name!r}; it has {listed(columns)}: {name_the_field(options, name)}"
@@ -408,7 +408,7 @@ def column_fault(table: str, columns: Sequence[str], options: InputOptions) -> s
 
 
 def checked_text(value: object, what: str, max_bytes: int = DOCUMENT_BYTES) -> str:
-    """Return the text of a document.
+    """Return a value as the text of a document.
 
     Raises
     ------
@@ -450,7 +450,7 @@ def _features(value: object) -> tuple[Feature, ...]:
 
 
 def text_of(value: object) -> str | None:
-    """Return a value as a string where only strings can be: others as JSON, null as None."""
+    """Return a value for a column that holds strings only: other values as JSON, null as None."""
     return value if isinstance(value, str | None) else msgspec.json.encode(value).decode()
 
 

@@ -14,7 +14,7 @@ HASHES = 8
 
 
 def sketch_remainder(sentences: Iterable[str]) -> bytes:
-    """Return the smallest hashes of different sentences, ascending."""
+    """Return a sketch of sentences: the eight smallest of their hashes, ascending."""
     encoded = (sentence.encode("utf-8", "surrogatepass") for sentence in sentences)
     return b"".join(nsmallest(HASHES, {blake2b(each, digest_size=HASH_BYTES).digest() for each in encoded}))
 

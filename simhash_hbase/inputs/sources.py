@@ -75,7 +75,7 @@ class FileChanged(InvalidInput):
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Return the error of a file."""
+        """Return the error that names a file."""
         return cls(
             f"{name} was changed, replaced or removed while it was read: begin again, and if others write to it, "
             "read a copy"
@@ -83,7 +83,7 @@ class FileChanged(InvalidInput):
 
 
 class FileVersion(NamedTuple):
-    """A file at some moment: a write to it, and another file under its name, make another version.
+    """The version of a file at some moment: a write to it, or another file under its name, makes another one.
 
     Two writes within one tick of the system's clock, some milliseconds, may be one version.
     """
@@ -114,8 +114,8 @@ class Part:
     """Sources, or some lines or row groups of one, that a process can read without what comes before them."""
 
     sources: tuple[Source, ...]
-    start: int = 0  # Where its lines begin, a byte of the file.
-    stop: int | None = None  # Where they end; None: it is not one of lines.
+    start: int = 0  # The byte of the file at which its lines begin.
+    stop: int | None = None  # The byte at which they end; None: the part is not one of lines.
     line: int = 1  # The number of its first line, or row.
     encoding: str = ""  # Encoding of the file, of which only the beginning may tell it.
     version: FileVersion | None = None  # The file when it was divided.
@@ -166,7 +166,7 @@ _POINTERS = {
 
 
 def pointer_fault(source: Source) -> str | None:
-    """Return why a file is refused that stands for its content in a clone without large files; else None."""
+    """Return why a file is refused if it is a pointer of Git LFS or git-annex, not the content itself; else None."""
     if not 0 < source.size < _POINTER_BYTES or not is_file_here(source):
         return None
     try:
@@ -179,7 +179,7 @@ def pointer_fault(source: Source) -> str | None:
 
 
 def shown(path: str) -> str:
-    r"""Write a path so that it can be printed: bytes that are not UTF-8 as ``\xff``."""
+    r"""Return a path as text that can be printed: bytes that are not UTF-8 as ``\xff``."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
@@ -208,7 +208,7 @@ _PROSE = frozenset({".md", ".mdx", ".markdown", ".rst", ".adoc", ".html", ".htm"
 
 
 def is_marker(name: str, *, beside_records: bool, is_folder: bool = False) -> bool:
-    """Return whether a file or folder of this name is no document: one beside records may also describe them."""
+    """Return whether a name is that of no document: a marker such as ``_SUCCESS``, or a description beside records."""
     if _MARKERS.fullmatch(name):
         return True
     # A folder is called by what it holds: texts of authors, notices of offices.
@@ -224,7 +224,7 @@ def _is_prose(name: str) -> bool:
 
 
 def without_markers(paths: Sequence[str], left_out: Counter[str]) -> list[str]:
-    """Return paths without the markers among them, as ``out/*`` has them, which are counted; all if none is data."""
+    """Return paths without markers, such as ``out/*`` also matches, which are counted; all if all are markers."""
     parts = [(path if is_remote(path) else os.path.abspath(path)).split("/") for path in paths]
     levels = takewhile(lambda level: len(set(level)) == 1, zip(*parts, strict=False))
     above = len(list(levels))  # Folders that all of them are in.
@@ -236,7 +236,7 @@ def without_markers(paths: Sequence[str], left_out: Counter[str]) -> list[str]:
 
 
 def has_records(names: Iterable[str], folder: str = "") -> bool:
-    """Return whether one of the files, named below a folder, holds records, not one text, by its name."""
+    """Return whether one of some files below a folder, by its name, holds records, such as JSON lines, not one text."""
     for name in names:
         path = os.path.join(folder, name)
         if Source(path, path, name).suffix in _RECORDS:
@@ -249,7 +249,7 @@ def has_records(names: Iterable[str], folder: str = "") -> bool:
 
 @dataclass
 class _Folder:
-    """A folder that is read, with all that is below it."""
+    """A folder whose files are read, and the names of those below it that are left out, counted."""
 
     path: str
     left_out: Counter[str] = field(default_factory=Counter)
@@ -264,7 +264,7 @@ class _Folder:
         return False
 
     def leaves_out(self, name: str, path: str) -> bool:
-        """Return whether a file or folder is hidden, or no document, which is counted."""
+        """Return whether a file or folder is left out: it is hidden, or no document, which is counted."""
         if name.startswith("."):
             return True
         beside_records = (name.startswith("_") or _is_description(name)) and self.has_records
@@ -278,7 +278,7 @@ class _Folder:
 
 
 def files(path: str, left_out: Counter[str] | None = None) -> Iterator[Source]:
-    """Yield the file, or the files below the folder, sorted; hidden files are left out, and so are markers, counted."""
+    """Yield the file of a path, or those below a folder, sorted; hidden files are left out, and markers, counted."""
     left_out = Counter() if left_out is None else left_out
     if path == STDIN:
         yield Source(STDIN, None, STDIN)
@@ -333,7 +333,7 @@ def _paths(name: str) -> Iterator[str]:
 
 
 def _entries(top: _Folder, folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
-    """Yield the files of a folder, and the folders in it with their names relative to the first one, sorted."""
+    """Yield the files of a folder, and the folders in it with their names below the top folder, sorted."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda e: e.name)
@@ -358,7 +358,7 @@ def _entries(top: _Folder, folder: str, relative: str) -> Iterator[Source | tupl
 
 
 def _source(path: str, name: str, *, in_folder: bool = False) -> Source:
-    """Describe a file; one that cannot be read with the reason."""
+    """Return the source of a file; one that cannot be read has the reason as its fault."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -394,7 +394,7 @@ class Sources(tuple[str, ...]):
         """Names of files and folders that are no documents, such as ``_SUCCESS``, below folders and among files."""
         paths = without_markers([path for name in self for path in _matches(name)], self.left_out)
         self.folders = [path for path in paths if os.path.isdir(path) or is_folder(path)]
-        """All below these is read, except what is hidden or a marker."""
+        """Folders below which all files are read, except hidden ones and markers."""
         listed = (source for path in paths for source in files(path, self.left_out))
         self._first = list(islice(listed, _IN_MEMORY))
         self._others = _SpooledSources(listed)
@@ -406,7 +406,7 @@ class Sources(tuple[str, ...]):
 
 
 class _SpooledSources:
-    """Sources in a temporary file, which is closed with this: a tuple cannot be referred to weakly."""
+    """Sources in a temporary file, closed when this object is freed; a tuple such as `Sources` has no finalizer."""
 
     def __init__(self, listed: Iterator[Source]) -> None:
         self._starts: list[int] = []
@@ -425,12 +425,12 @@ class _SpooledSources:
 
 
 def as_sources(named: Sequence[str]) -> Sources:
-    """Return the sources of names; sources that were listed already as they are."""
+    """Return the sources of some names; a `Sources` is returned as it is."""
     return named if isinstance(named, Sources) else Sources(named)
 
 
 def _matches(name: str) -> list[str]:
-    """Check that a source is there, and expand a pattern; nothing is opened."""
+    """Return the paths that a name leads to, a pattern expanded; raise `InvalidInput` where there are none."""
     if name == STDIN or is_remote(name):
         return [name]
     if os.path.exists(name):
@@ -450,7 +450,7 @@ def _matches(name: str) -> list[str]:
 
 
 def total_bytes(named: Sequence[str]) -> int | None:
-    """Return how many bytes the sources have before decompression, for a progress bar."""
+    """Return how many bytes the sources have before decompression, for a progress bar; None if a size is unknown."""
     total = 0
     for source in as_sources(named).files():
         if source.path is None or source.size == UNKNOWN:
@@ -467,7 +467,7 @@ def are_files_here(named: Sequence[str]) -> bool:
 
 
 def unpacked_size(source: Source) -> int:
-    """Return the bytes of a file, decompressed: texts become an eighth at best as a rule."""
+    """Return the estimated bytes of a file after decompression: compression leaves an eighth of a text at best."""
     return source.size * _PACKED if source.compression else source.size
 
 

@@ -25,7 +25,7 @@ _ERRORS = "surrogatepass"
 
 
 def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """Recode blocks that may end inside a character."""
+    """Yield blocks of text recoded from a codec to UTF-8; a block may end inside a character."""
     decoder = codecs.getincrementaldecoder(codec)(_ERRORS)
     try:
         for block in blocks:
@@ -44,17 +44,17 @@ _BINARY = "the file looks binary: it has NUL bytes at its beginning"
 
 
 class Progress:
-    """The progress of reading; for a bar against `total_bytes`."""
+    """The counts of a reading: bytes for a bar against `total_bytes`, skipped records, the first without an id."""
 
     def __init__(self) -> None:
         self.bytes_read = 0
         self.skipped: Counter[str] = Counter()
-        self.unnamed: Place | None = None  # First document whose id is its file and line; only if they last.
+        self.unnamed: Place | None = None  # First document whose id is its file and line, with `lasting` ids alone.
         self.unnamed_has_fields = True  # Whether its format has fields, of which one may be the id.
         self.line_ends: list[NDArray[np.int64]] = []  # Where the line ends of a part are in its file.
 
     def taken(self) -> "Progress":
-        """Return the progress that was noted since the last call."""
+        """Return the progress since the last call, and begin anew."""
         new = Progress()
         new.add(self)
         self.bytes_read, self.unnamed = 0, None
@@ -63,7 +63,7 @@ class Progress:
         return new
 
     def add(self, later: "Progress") -> None:
-        """Take the progress of a part that comes after those before."""
+        """Add the progress of a later part of the input."""
         self.bytes_read += later.bytes_read
         self.skipped += later.skipped
         if self.unnamed is None:
@@ -80,7 +80,7 @@ class ReadRequest:
     part: Part | None = None  # The stretch of the source that is read; None: all.
 
     def chunks(self) -> Generator[bytes, None, None]:
-        """Read the bytes of the file itself."""
+        """Yield the bytes of the file as they are, not decompressed."""
         path, block_bytes = self.source.path, self.options.block_bytes
         with ExitStack() as stack:
             if self.part is not None:
@@ -97,7 +97,7 @@ class ReadRequest:
                 yield chunk
 
     def _range(self, part: Part) -> Iterator[bytes]:
-        """Read the bytes of a part, and note where its lines end."""
+        """Yield the bytes of a part, and note where its lines end if raw records are kept."""
         at, stop = part.start, part.stop or part.start
         if part.line == 1:
             self.progress.bytes_read += at  # The byte order mark, which the division has read.
@@ -112,7 +112,7 @@ class ReadRequest:
                 yield block
 
     def blocks(self) -> Generator[bytes, None, None]:
-        """Read the bytes, decompressed as the name says."""
+        """Yield the bytes of the file, decompressed as its name says."""
         match self.source.compression:
             case "gz":
                 return gunzip(self.chunks(), self.options.block_bytes)
@@ -150,14 +150,14 @@ def original(piece: bytes, encoding: str) -> bytes:
 
 
 def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Stream:
-    """Open a source without decoding it."""
+    """Return the stream of a source's bytes, not decoded."""
     opened = Stream(iter(()))
     opened.blocks = _until_fault(request.blocks() if decompress else request.chunks(), opened)
     return opened
 
 
 def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> Stream | str:
-    """Open a source and find its encoding; return why it cannot be read if it is known at the beginning.
+    """Return the stream of a source in its encoding, or why it cannot be read if its beginning shows that.
 
     A caller that reads the beginning alone passes the opened blocks of the request, which it closes.
     """
@@ -238,7 +238,7 @@ def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
 def numbered_lines(
     stream: Stream, max_bytes: int, first: int = 1, *, returns: bool = False
 ) -> Iterator[tuple[int, bytes, str | None]]:
-    r"""Yield each line with its number, counted from `first`, and why it is not whole; of a longer one the beginning.
+    r"""Yield each line with its number, from `first` on, and why it is not whole, or None; of a long one the beginning.
 
     The line ends ``\n`` and ``\r\n`` are taken off, but with `returns` the ``\r`` stays. U+2028, U+0085 and a lone
     ``\r`` end no line.
@@ -268,7 +268,7 @@ def numbered_lines(
 
 
 def _bounded(number: int, line: bytes, max_bytes: int, *, returns: bool) -> tuple[int, bytes, str | None]:
-    """Take the carriage return off a line, or cut one that is too long."""
+    """Return a line with its number and no fault, or the beginning of a too long one with the reason."""
     bare = line.removesuffix(b"\r")
     if len(bare) <= max_bytes:
         return number, line if returns else bare, None

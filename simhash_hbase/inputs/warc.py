@@ -1,4 +1,4 @@
-"""The pages of a crawler's file, HTTP's codings undone; the records that stand for pages that are left out."""
+"""Pages of a crawler's file, HTTP's codings undone, and the WARC records that stand for dropped duplicates."""
 
 import hashlib
 import re
@@ -35,7 +35,7 @@ _CODING_HEADERS = ("content-encoding", "transfer-encoding")  # In the order in w
 
 
 def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
-    """Read a crawler's file: WARC of pages, WET of their texts; gzip a record or as a whole, Zstandard, or neither.
+    """Yield the pages of a crawler's file: WARC of pages, WET of texts; gzip by record or whole, Zstandard, or neither.
 
     A URL that was captured twice comes twice with one id, and is treated as any repeated id: `dedup` and
     `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
@@ -117,7 +117,7 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
 
 
 def _answer(block: bytes) -> _Body | str | None:
-    """Return the body of an answer by HTTP; its status if there is none, and None where it is no answer."""
+    """Return the body of an HTTP response, its status if that is no success, or None where it is no response."""
     status = _STATUS.match(block)
     if status is None:
         return None
@@ -135,7 +135,7 @@ _BLOCK_BYTES = 1 << 16
 
 
 def _inflate(content: bytes) -> Iterator[bytes]:
-    """Undo deflate; the name stands for zlib's form, but some servers send the bare one."""
+    """Yield the content of deflate data; the name stands for zlib's form, but some servers send the bare one."""
     inflate = zlib.decompressobj()
     try:
         try:
@@ -167,7 +167,7 @@ _CHUNK = re.compile(rb"(?:\r?\n)?([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
 
 
 def _unchunk(content: bytes) -> Iterator[bytes]:
-    """Undo the coding in chunks; a page that is not in chunks comes back as it is."""
+    """Yield the content of a body in HTTP's chunked coding; a body that is not in chunks comes back as it is."""
     place = 0
     while chunk := _CHUNK.match(content, place):
         start, size = chunk.end(), int(chunk[1], 16)
@@ -235,13 +235,13 @@ def undo(content: bytes, codings: Sequence[str]) -> bytes:
 
 
 class Captures:
-    """Knows the payloads that were kept, about 300 bytes each; makes the records of those that are not."""
+    """Remembers the payloads of kept captures, about 300 bytes each; makes the records that stand for dropped ones."""
 
     def __init__(self) -> None:
         self._kept: dict[bytes, tuple[str, str, str]] = {}  # Digest, URL and date of the capture to refer to.
 
     def keep(self, raw: bytes) -> None:
-        """Note a record that is kept."""
+        """Remember the payload of a record that is kept."""
         record, payload = _capture(raw)
         if payload is not None:
             # The crawler's own digest, by which tools find the capture; else one of the same form.
@@ -251,7 +251,7 @@ class Captures:
             self._kept.setdefault(hashlib.sha256(payload).digest(), kept)
 
     def reference(self, raw: bytes, fields: Mapping[str, object]) -> bytes:
-        """Return the record for one that is not kept: a revisit if its payload is, else metadata with some fields."""
+        """Return the record in place of a dropped one: a revisit if its payload was kept, else metadata: `fields`."""
         record, payload = _capture(raw)
         kept = None if payload is None else self._kept.get(hashlib.sha256(payload).digest())
         # The same input makes the same bytes, so the id is made of the record's own.
@@ -286,7 +286,7 @@ class Captures:
 
 
 def _capture(raw: bytes) -> tuple[WarcRecord, bytes | None]:
-    """Return a record, and of an answer by HTTP the body as it was sent; other records have no revisits."""
+    """Return the record in some bytes, and the body as it was sent; None for a record that is no HTTP response."""
     record = next(warc_records(pieces((raw,), 1 << 20, named_gzip=False), len(raw) << 10))
     if not isinstance(record, WarcRecord):
         raise InvalidInput(f"a record that was read before is damaged now: {record.reason}")

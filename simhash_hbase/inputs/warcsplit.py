@@ -30,17 +30,17 @@ _HELD_BYTES = 32 << 20
 
 
 class GzipMember(NamedTuple):
-    """The beginning of a gzip member."""
+    """A mark among the pieces of a file: a gzip member begins."""
 
 
 class GzipEnd(NamedTuple):
-    """The end of a gzip member, with the right checksum."""
+    """A mark among the pieces of a file: a gzip member ends, with the right checksum."""
 
     compressed: bytes | None  # The member as it is in the file; None when it is too long to be held.
 
 
 class Damage(NamedTuple):
-    """A place where bytes are missing; the content of a member that has not ended may be wrong."""
+    """A mark among the pieces of a file: bytes are missing. The content of a member that has not ended may be wrong."""
 
     reason: str
 
@@ -49,7 +49,7 @@ CrawlPiece = bytes | GzipMember | GzipEnd | Damage
 
 
 def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> Iterator[CrawlPiece]:
-    """Yield the bytes of a file, decompressed by its content whatever its name says; damage costs one gzip member."""
+    """Yield a file's bytes, decompressed by content, not name, and marks of gzip members and of damage."""
     chunks = iter(chunks)
     head = b""
     while len(head) < _SNIFFED_BYTES and (chunk := next(chunks, b"")):
@@ -91,7 +91,7 @@ class _Gzip:
             yield Damage(_JUNK)
 
     def find_member(self) -> bool:
-        """Move to the next readable member; skipped bytes are junk, unless they belong to a damaged member."""
+        """Move to the next readable gzip member, or return False; skipped bytes are junk, or a damaged member's."""
         known, self._fault, self._junk = self._fault is not None, None, False
         if known:
             self.drop(1)
@@ -157,7 +157,7 @@ class _Gzip:
 class _Damaged(Exception):
     """Bytes that are no record, with the place to look for the next one; or, without a place, bytes are missing.
 
-    Where bytes are missing, the bytes behind them begin anew.
+    Where bytes are missing, the bytes after them begin anew.
     """
 
     def __init__(self, reason: str, start: int | None = None) -> None:
@@ -166,7 +166,7 @@ class _Damaged(Exception):
 
 
 class _Window:
-    """Bytes from some place of a file on; the caller clears it where bytes are missing."""
+    """A buffer of the file's bytes from some place on; the caller clears it where bytes are missing."""
 
     def __init__(self, pieces: Iterable[CrawlPiece]) -> None:
         self.bytes = bytearray()
@@ -178,7 +178,7 @@ class _Window:
         self._pieces = iter(pieces)
 
     def pull(self) -> bool:
-        """Read on; False at the end of the file."""
+        """Read the next piece into the buffer; return False at the end of the file."""
         piece = next(self._pieces, None)
         if isinstance(piece, Damage):
             raise _Damaged(piece.reason)
@@ -212,14 +212,14 @@ class _Window:
         return next((data for start, end, data in self._whole if (start, end) == (0, stop)), None)
 
     def drop(self, count: int) -> None:
-        """Drop the first bytes."""
+        """Drop the first `count` bytes of the buffer."""
         del self.bytes[:count]
         self.members = [place - count for place in self.members if place >= count]
         self._begun -= count
         self._whole = [(a - count, b - count, data) for a, b, data in self._whole if b > count]
 
     def clear(self) -> None:
-        """Drop all that has been read."""
+        """Drop all bytes of the buffer."""
         self.bytes.clear()
         self.members.clear()
         self._begun = 0
@@ -265,7 +265,7 @@ class Broken(NamedTuple):
 
 
 def head_of(head: bytes) -> StatusAndHeaders:
-    """Read the first line and the headers of a record, or of an answer by HTTP."""
+    """Return the first line and the headers of a record or an HTTP response, parsed from the bytes of its head."""
     return _PARSER.parse(BytesIO(head))
 
 
@@ -301,13 +301,13 @@ def _contradicts(digest: str, block: bytes) -> bool:
 
 
 def head_bytes(block: bytes) -> int:
-    """Return how long the head of an answer by HTTP is."""
+    """Return how many bytes the head of an HTTP response has, with the blank line after its headers."""
     end = _HEAD_END.search(block)
     return end.end() if end else len(block)
 
 
 def warc_records(pieces: Iterable[CrawlPiece], max_bytes: int) -> Iterator[WarcRecord | Broken]:
-    """Split a crawler's file into records.
+    """Yield the records of a crawler's file, whole or broken, from its `pieces`.
 
     warcio and FastWARC read the same records, but both stop at the first damage, or return damaged records as whole.
     """
@@ -315,7 +315,7 @@ def warc_records(pieces: Iterable[CrawlPiece], max_bytes: int) -> Iterator[WarcR
 
 
 class _RecordSplitter:
-    """Takes records off the beginning of a window."""
+    """Takes records off the beginning of a window, and finds the next one after damage."""
 
     def __init__(self, window: _Window, max_bytes: int) -> None:
         self._window = window
@@ -422,7 +422,7 @@ class _RecordSplitter:
         return stop
 
     def long(self, head: int, end: int) -> WarcRecord:
-        """Drop a record that is too long to be held; if another one begins inside it, its length is damaged."""
+        """Drop a record that is too long to be held, and return its beginning; raise if another begins inside it."""
         window = self._window
         window.has(min(head + _KEPT_BYTES, end))
         beginning = bytes(window.bytes[: min(head + _KEPT_BYTES, end)])

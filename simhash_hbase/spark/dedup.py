@@ -44,7 +44,7 @@ FAR = 1 << 62
 
 
 class IndexPlace(NamedTuple):
-    """The documents that an input is compared with."""
+    """The address and the collection of the index that an input is compared with."""
 
     url: str
     collection: str | None = None
@@ -52,18 +52,18 @@ class IndexPlace(NamedTuple):
 
 @cache
 def opened(place: IndexPlace) -> LocalIndex:
-    """Open the index once in each worker."""
+    """Return an index, which each worker process opens once, for reading."""
     return open_local_index(place.url, collection=place.collection, readonly=True)
 
 
 def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> DataFrame:
-    """List the documents whose ids the index holds, with its answer where the text is the same."""
+    """Return the documents whose ids the index holds, with its recorded decision where the text is the same."""
 
     def held(batch: pa.RecordBatch) -> pa.RecordBatch:
         index = opened(place)
 
         def as_given(text: Text) -> dict[str, int | bytes]:
-            """Write a stored text as the input has its texts."""
+            """Return a text of the index in the form of the input's texts: signed fingerprint and digest."""
             simhash = np.uint64(index.collection.masked(text.simhash)).astype(np.int64)
             return {"simhash": int(simhash), "digest": text.digest}
 
@@ -94,7 +94,7 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
 
 
 def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Mapping[str, int]) -> DataFrame:
-    """Find for each document the nearest original of the index.
+    """Return the nearest original of the index for each document that has one.
 
     `moving` are documents of the input that the index holds with another text, by their positions: the old texts count
     up to there. A document near one of them is alone in its point, since copies of it may be decided otherwise.
@@ -107,7 +107,7 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
         alone: set[int] = set()
 
         def accept(at: int, hit: Hit) -> Further:
-            """Remember an original; see `simhash_hbase.index.dedup.UndecidedBatch.accept`."""
+            """Remember an original if it is the best so far; see `simhash_hbase.index.dedup.UndecidedBatch.accept`."""
             state = hit.state
             if state.seen < oldest:
                 return "more"
@@ -139,7 +139,7 @@ DISK = StorageLevel.DISK_ONLY
 
 @dataclass(frozen=True)
 class SparkDecisions:
-    """The decisions on a corpus, and their numbers."""
+    """The decisions on a corpus, and how many documents and originals there are."""
 
     lines: DataFrame  # A JSON text for each document, in the order of the input.
     refused: DataFrame
@@ -195,7 +195,7 @@ def deduplicate(
 
 
 def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tuple[DataFrame, DataFrame | None]:
-    """Divide documents into those to be decided, with the nearest document of the index, and those it has decided."""
+    """Return documents to be decided, with the nearest original of the index, and those that the index has decided."""
     if place is None:
         columns = [column.split() for column in HITS.split(", ")]
         nothing = {name: F.lit(None).cast(kind) for name, kind in columns if name not in ("position", "alone")}
@@ -211,7 +211,7 @@ def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tu
 
 
 def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
-    """Choose the best original of each document; those of the input get their ids."""
+    """Return the best original of each document, of the input or the index; one of the input gets its id."""
     ranks = ("distance", "dissimilarity", "ms", "sequence", "of")
     own = named.withColumns(
         {"ms": F.lit(points.OWN_ORDER), "sequence": F.col("source"), "of": F.lit(None).cast("string")}
@@ -228,7 +228,7 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
-    """Return the text with which the original of each recorded duplicate stands at its place in the input."""
+    """Return recorded decisions with the text that the original has when the input comes to its duplicate."""
     text = F.struct("simhash", F.substring("digest", 1, TEXT_BYTES).alias("digest"))
     anew = stated.select(
         F.col("id").alias("of"), F.col("position").alias("turn"), F.when(F.col("kept"), text).alias("now")
@@ -245,12 +245,12 @@ def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
 
 
 def _line_of(decision: Decision) -> str:
-    """Write a decision; a function of the module, since a form cannot be sent to Spark's workers."""
+    """Return a decision as a JSON text; a function of the module, since a form cannot be sent to Spark's workers."""
     return json_line(DECISION.write(decision))[:-1].decode()
 
 
 def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
-    """Write decisions as ``dedup`` prints them."""
+    """Return decisions as the JSON texts that ``dedup`` prints."""
 
     def line(row: Mapping[str, Any]) -> str:
         unknown = row["dissimilarity"] is None or row["dissimilarity"] > 0

@@ -27,7 +27,7 @@ DOCUMENTS = (
     f"{REFUSED}, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
     "passages binary, preference double"
 )
-"""Spark has no unsigned integers: a fingerprint is a signed one of the same bits. A row with a reason is refused."""
+"""Columns of analysed documents. A fingerprint is a signed integer of its bits; a row with a reason is refused."""
 
 _pack = msgspec.msgpack.encode
 
@@ -36,7 +36,7 @@ Mapped: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch
 
 
 def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Read the bits of fingerprints as signed integers."""
+    """Return fingerprints as signed integers of the same bits: Spark has no unsigned ones."""
     return np.ascontiguousarray(values).view(np.int64)
 
 
@@ -56,7 +56,7 @@ def sketches_of(column: pa.Array, bands: int) -> Sketches:
 
 
 def documents_batch(positions: list[int], entries: Entries, preferences: NDArray[np.float64]) -> pa.RecordBatch:
-    """Make the columns of `DOCUMENTS`."""
+    """Return a batch of analysed documents, with the columns of `DOCUMENTS`."""
     return batch_of(
         DOCUMENTS,
         position=positions,
@@ -75,7 +75,7 @@ def documents_batch(positions: list[int], entries: Entries, preferences: NDArray
 
 
 def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
-    """Return the entries in a batch of `documents_batch`."""
+    """Return the entries of a batch of analysed documents, as `documents_batch` makes it."""
     sketches = sketches_of(batch["sketch"], bands)
     return Entries(
         ids=batch["id"].to_pylist(),
@@ -92,7 +92,7 @@ def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
 
 
 def _passages(batch: pa.RecordBatch) -> list[bytes] | None:
-    """Return the passages in a batch; None where an earlier version wrote it, which has no such column."""
+    """Return the packed passages of a batch; None for one of an earlier version, which has no such column."""
     if "passages" not in batch.schema.names:
         return None
     return [packed or b"" for packed in batch["passages"].to_pylist()]
@@ -102,7 +102,7 @@ PACKED = "packed binary"
 
 
 def collected(frame: DataFrame, columns: int) -> NDArray[np.int64]:
-    """Collect integers, shape (n, columns), as they are in memory: a row of Spark's costs a hundred times as much."""
+    """Return the integers of a frame, shape (n, columns), sent as bytes: Spark's rows would cost 100 times as much."""
 
     def pack(batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = np.column_stack([integers(column) for column in batch.columns]).astype(np.int64)
@@ -117,7 +117,7 @@ PARTITION_SHIFT = 33
 
 @dataclass(frozen=True)
 class Input:
-    """A corpus whose lines are counted."""
+    """A corpus on Spark: its files, its lines or rows, and how many come before each file."""
 
     files: Sequence[records.InputFile]
     options: InputOptions
@@ -126,19 +126,19 @@ class Input:
 
     @classmethod
     def of(cls, spark: SparkSession, named: Sequence[str], options: InputOptions) -> "Input":
-        """Make the input of some files and folders: all files in them, with the number of records of each."""
+        """Return the input of some files and folders: all files in them, their lines and records counted."""
         files = records.input_files(spark, named, options)
         raw = records.raw_frame(spark, files, options)
         counted = records.count_records(raw, records.record_reader(files, options, readers=records.SAMPLED))
         return cls(files, options, raw, Order.of(files, counted))
 
     def texts(self) -> list[str]:
-        """Draw a sample of the texts of the input, from which an idf table is learned."""
+        """Return a random sample of the texts of the input, to learn an idf table from."""
         read = records.record_reader(self.files, self.options, self.order, records.SAMPLED)
         return records.sample_texts(self.raw, read, self.order)
 
     def documents(self, analysis: Analysis) -> DataFrame:
-        """Analyse all records; refused ones stay among them, with the reason."""
+        """Return a frame of the analysed documents, `DOCUMENTS`; refused records stay among them, with the reason."""
         shared, order = self.raw.sparkSession.sparkContext.broadcast(analysis), self.order
         preference = self.options.preference or Preference()
 
@@ -151,7 +151,7 @@ class Input:
     def by_chunk(
         self, analysis: Callable[[], Analysis | None], columns: str, make: Callable[[Chunk], pa.RecordBatch]
     ) -> DataFrame:
-        """Have the workers analyse all records, and return a frame of the batches that they make of the chunks.
+        """Return a frame of the batches that `make` returns for analysed chunks of all records, on the workers.
 
         Without an analysis texts are read only.
         `columns` are among others those of `REFUSED`, in which the refused records stay.
@@ -168,14 +168,14 @@ class Input:
 
 
 def refused_row(order: Order, reject: Reject) -> dict[str, Any]:
-    """Make the columns of `REFUSED` of a record."""
+    """Return the row of a refused record, with the columns of `REFUSED`."""
     return {"position": order.position(reject.place), "id": reject.id, "reason": reject.reason, "raw": reject.raw}
 
 
 def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, DataFrame]:
-    """Divide documents into accepted and refused ones.
+    """Return the accepted documents and the refused ones.
 
-    Refused are those that the reader refused, and those whose id an earlier document of the input has.
+    Refused are those that the reader refused, and those with the id of an earlier document of the input.
     """
     whole, refused = documents.where("reason IS NULL"), documents.where("reason IS NOT NULL")
     ids = whole.groupBy("id").agg(F.min("position").alias("first"), F.count("*").alias("times")).where("times > 1")
@@ -188,7 +188,7 @@ def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, Data
 
 
 def first_unnamed(documents: DataFrame, order: Order) -> Place | None:
-    """Return where a document is whose id is its file and line, as that of records without one is."""
+    """Return the place of a document that came without an id, whose id is thus file and line; None without any."""
 
     def unnamed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -203,7 +203,7 @@ def first_unnamed(documents: DataFrame, order: Order) -> Place | None:
 
 
 def numbered(documents: DataFrame, *order: str) -> DataFrame:
-    """Add the column ``number``: from 0, in an order of columns that no two documents share; they are in it, too."""
+    """Return documents with a column ``number``: from 0, in the order of the columns `order`, which no two share."""
     ordered = documents.repartitionByRange(*order).sortWithinPartitions(*order)
     # Spark's number of a row has the number of the partition above bit 33.
     marked = ordered.withColumn("mark", F.monotonically_increasing_id()).persist(StorageLevel.DISK_ONLY)

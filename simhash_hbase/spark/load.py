@@ -44,7 +44,7 @@ FILE = "load.json"
 
 
 class LoadProgress(spool.NotedLoad, kw_only=True):
-    """One load on Spark."""
+    """The progress of a load on Spark, as the file in its folder notes it."""
 
     input: str  # Digest of the files and of how they are read.
     order: dict[str, int] | None = None  # Lines before each file; None until all documents are analysed.
@@ -62,7 +62,7 @@ class WorkPlace:
         self._system = self._file.getFileSystem(spark._jsc.hadoopConfiguration())
 
     def read(self) -> LoadProgress | None:
-        """Read how far the load has come; None before it was begun."""
+        """Return the noted progress of the load; None before it was begun."""
         path = next((path for path in (self._file, self._new) if self._system.exists(path)), None)
         if path is None:
             return None
@@ -75,7 +75,7 @@ class WorkPlace:
             raise InvalidInput(f"{self.path}/{FILE} does not describe a load: {error}") from error
 
     def save(self, progress: LoadProgress) -> None:
-        """Replace the file: the new one is whole before it gets the name."""
+        """Write the progress to the file, by a new file that is whole before it gets the name."""
         stream = self._system.create(self._new, True)
         stream.write(bytearray(msgspec.json.encode(progress)))
         stream.close()
@@ -104,7 +104,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Loader:
-    """The Java program with all that a worker needs of it, but for Java and HBase's jars."""
+    """The Java program that writes HFiles, with the files that a worker needs for it, except Java and HBase's jars."""
 
     tools: places.Tools
     conf: dict[str, bytes]
@@ -115,11 +115,11 @@ class Loader:
 
     @classmethod
     def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
-        """Make a loader that holds the files of the tools and of HBase's configuration."""
+        """Return a loader that holds the files of the tools and of HBase's configuration."""
         return cls(tools, _files(conf), _files(tools.classes), table, staging, user)
 
     def program(self, folder: Path) -> list[str]:
-        """Write the files below a folder, and return the command."""
+        """Write the program's files below a folder, and return the command that runs it."""
         for name, files in (("conf", self.conf), ("classes", self.classes)):
             (folder / name).mkdir()
             for file, content in files.items():
@@ -138,12 +138,12 @@ def write_files(
     *,
     batch: str | None = None,
 ) -> int:
-    """Write the files of all documents and have HBase take them over; return the number of cells."""
+    """Write the HFiles of all documents and have HBase take them over; return the number of cells."""
     spark = documents.sparkSession
     targets = 2 * len(starts)
     cells = documents.mapInArrow(_cells(index.profile, index.collection, starts, stamp, batch), CELLS)
-    # For each partition an integer that Spark's hash sends there: then no two regions share one. Of one that is not
-    # found in so many tries the files are written all the same, after those of another region.
+    # For each partition an integer that Spark's hash sends there, so that no two regions share a partition. Where so
+    # many integers hold none for it, the region's files are written all the same, after those of another region.
     numbers = spark.range(TRIED * targets).select(F.col("id").cast("int"))
     integers_there = numbers.select("id", F.pmod(F.hash("id"), F.lit(targets)).alias("partition")).collect()
     integer_of = {row.partition: row.id for row in integers_there}
@@ -192,7 +192,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
                 yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
 
     def block_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
-        """Read sorted rows, each once: documents of one fingerprint share them."""
+        """Yield sorted block rows, each once: documents of one fingerprint share them."""
         last = b""
         for batch in batches:
             keys = batch["key"].to_pylist()
@@ -226,7 +226,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
 
 @dataclass(frozen=True)
 class LoadCounts:
-    """Counts of a load."""
+    """The counts of a finished load on Spark."""
 
     documents: int
     resumed: bool  # Whether an earlier attempt had analysed the documents.
@@ -292,7 +292,7 @@ def load(
 def _progress(
     index: LocalIndex, settings: BulkSettings, files: Sequence[InputFile], options: InputOptions
 ) -> LoadProgress:
-    """Read how far an earlier attempt came, if it was one of the same load."""
+    """Return the progress of an earlier attempt at the same load, else that of a new load; raise for another load's."""
     work, batch = settings.work, checked_batch(settings.batch)
     profile = digest_of(index.profile.encode())
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)

@@ -1,4 +1,4 @@
-"""``passages`` on Spark: what of texts stands in documents of an index, in the lines of one machine."""
+"""``passages`` on Spark: the spans of texts that stand in documents of an index, in the lines of one machine."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ AnswerRow = dict[str, Any]
 
 @dataclass(frozen=True)
 class CorpusAnswers:
-    """What of the texts of a corpus stands in documents of an index, and how many texts there are."""
+    """The passages or items of each text of a corpus that stand in documents of an index, and counts of the texts."""
 
     answers: DataFrame  # A row for each text, and for each refused record, which alone has a reason.
     documents: int
@@ -52,15 +52,15 @@ class CorpusAnswers:
 
     @property
     def lines(self) -> DataFrame:
-        """The lines of the command."""
+        """The output lines of the command ``passages``, one for each text, in the order of the input."""
         return self.column("line")
 
 
 class FoundItems(NamedTuple):
-    """What was found of a suite."""
+    """Counts of what was found of a suite."""
 
-    items: int  # That stand in some text.
-    texts: int  # That hold one.
+    items: int  # Items that stand in some text.
+    texts: int  # Texts that hold an item.
 
 
 def find_passages(
@@ -129,7 +129,7 @@ def find_items(
 
 
 def _answers(corpus: Input, columns: str, answered: Callable[[Chunk], pa.RecordBatch]) -> CorpusAnswers:
-    """Have the workers ask about all texts, which need no analysis, and count the answers."""
+    """Return the answers that `answered` gives about all texts, on the workers, without analysis, and their counts."""
     answers = corpus.by_chunk(lambda: None, columns, answered).persist(StorageLevel.DISK_ONLY)
     found = answers.where("reason IS NULL")
     counts = found.agg(F.count("*"), F.count_if("found"), F.count_if("truncated")).first()
@@ -137,7 +137,7 @@ def _answers(corpus: Input, columns: str, answered: Callable[[Chunk], pa.RecordB
 
 
 def _batch(columns: str, order: Order, rows: Iterable[tuple[Document, AnswerRow | SimhashError]]) -> pa.RecordBatch:
-    """Make a batch of the rows of documents, and of those that the index refused."""
+    """Return a batch of the rows of documents; a document with an error in place of a row is a refused one."""
     return rows_batch(
         columns,
         [

@@ -31,9 +31,9 @@ from simhash_hbase.spark.input import collected, integers, signed, sketches_of, 
 from simhash_hbase.spark.records import batch_of, by_batch
 
 HOT = 2_000
-"""A prefix that more points share is divided."""
+"""Points above which the rows of a prefix are divided among several tasks."""
 CELLS_A_PARTITION = 8
-"""Enough parts of a hot prefix for every task to get about as many."""
+"""Most parts of a hot prefix for each partition of a shuffle: enough for all tasks to get about as many."""
 
 PREFIX = "prefix long"
 MEETING = "prefix long, cell int, slot int, point long, simhash long, sketch binary"
@@ -41,13 +41,13 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def with_points(documents: DataFrame) -> DataFrame:
-    """Add the point of each document; one that is alone has its own."""
+    """Return documents with the column ``point``; a document that is alone is a point of its own."""
     same = Window.partitionBy("simhash", "sketch", F.when(F.col("alone"), F.col("position")))
     return documents.withColumn("point", F.min("position").over(same))
 
 
 def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
-    """List the rows of all points, those of one prefix together and sorted by point, without those that meet none."""
+    """Return the rows of all points, those of one prefix together, sorted by point, without rows that meet no other."""
 
     def prefixes_of(batch: pa.RecordBatch) -> NDArray[np.uint64]:
         """Return the prefixes of points, a row a point."""
@@ -61,7 +61,7 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
         return batch_of(PREFIX, prefix=signed(asked[asked != NO_PREFIX]))
 
     def rows(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Expand points; each of a hot prefix goes to all cells that its slot has a part in."""
+        """Return the rows of points; a point of a hot prefix has one in every cell that its slot is part of."""
         asked = prefixes_of(batch)
         owners, columns = np.nonzero(asked != NO_PREFIX)
         prefixes = asked[owners, columns]
@@ -85,7 +85,7 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
     counted = by_batch(points, PREFIX, prefixes).groupBy("prefix").count().where(F.col("count") > hot)
     most = max(2, isqrt(2 * CELLS_A_PARTITION * count))
     slots = sorted((row[0], min(ceil(row[1] / hot), most)) for row in counted.collect())
-    # No prefix is behind the last one, so that every prefix has a place.
+    # No prefix is above the last one, so that every prefix has a place.
     hot_prefixes = np.array([*(prefix for prefix, _ in slots), NO_PREFIX], np.uint64)
     sizes = np.array([*(size for _, size in slots), 1], np.int64)
     together = by_batch(points, MEETING, rows).repartition(count, "prefix", "cell")
@@ -93,7 +93,7 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
 
 
 def _first_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Return whether each of some sorted rows is the first of its group."""
+    """Return for each of some sorted rows whether it is the first of its group, which shares prefix and cell."""
     prefix, cell = integers(batch["prefix"]), integers(batch["cell"])
     first = np.ones(len(prefix), np.bool_)
     first[1:] = (prefix[1:] != prefix[:-1]) | (cell[1:] != cell[:-1])
@@ -101,7 +101,7 @@ def _first_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Cut sorted rows anew, so that each batch has all rows of its groups."""
+    """Yield sorted rows in other batches, each with all rows of its groups."""
     group = ["prefix", "cell"]
     begun: list[pa.RecordBatch] = []  # The last group so far.
     for batch in batches:
@@ -118,7 +118,7 @@ def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def groups_of_several(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Leave out rows that are alone in their group."""
+    """Yield sorted rows without those that are alone in their group."""
     for batch in whole_groups(batches):
         first = np.append(_first_rows(batch), True)
         kept = np.flatnonzero(~(first[:-1] & first[1:]))
@@ -135,7 +135,7 @@ PAIRS_AT_ONCE = 1 << 18
 
 
 class Accepted(NamedTuple):
-    """Pairs that the rule accepts, by their rows."""
+    """Pairs of near points that the match rule accepts, by the positions of their rows."""
 
     rows: NDArray[np.intp]
     others: NDArray[np.intp]
@@ -144,7 +144,7 @@ class Accepted(NamedTuple):
 
 
 class Groups:
-    """Rows of whole groups, in their order."""
+    """The rows of some whole groups in their order, with the columns that comparing them needs."""
 
     def __init__(self, batch: pa.RecordBatch, profile: Profile) -> None:
         self.points = integers(batch["point"])
@@ -163,7 +163,7 @@ class Groups:
     def compare(
         self, rows: NDArray[np.intp], left: NDArray[np.intp], right: NDArray[np.intp], order: NDArray[np.intp]
     ) -> Iterator[Accepted]:
-        """Compare each of some rows with a range of places in an order of rows; yield the accepted pairs."""
+        """Compare each of `rows` with the rows at the places `left` to `right` of `order`; yield the accepted pairs."""
         for at, place in expand(left, right, at_once=PAIRS_AT_ONCE):
             these, others = rows[at], order[place]
             apart = distances(self._simhashes[these], self._simhashes[others])
@@ -182,15 +182,15 @@ class Groups:
             yield Accepted(these[accepted], others[accepted], apart[accepted], similarities[accepted])
 
 
-WITNESSES = 4
+WITNESSES = 4  # Blockers, earlier neighbours, after which no more are looked for, for a point in a group.
 FIRST_SOURCES = 8
-BY_ORIGINAL = -1
-AND_MORE = -2
+BY_ORIGINAL = -1  # In place of a blocker: a neighbour is an original.
+AND_MORE = -2  # In place of a blocker: more neighbours were not looked at.
 BLOCKERS = "target long, blocker long"
 
 
 class PointStates:
-    """Positions of originals and positions of duplicates: two arrays on the driver, two bits a position when sent."""
+    """The decisions on points so far, by position: who is an original, who a duplicate; sent as two bits a position."""
 
     def __init__(self, total: int) -> None:
         self.original = np.zeros(total + 1, np.bool_)
@@ -202,13 +202,13 @@ class PointStates:
 
 
 def looked_up(packed: bytes, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Read bits of `PointStates.packed`."""
+    """Return for some positions their bits of an array that `PointStates.packed` has packed."""
     octets = np.frombuffer(packed, np.uint8)
     return np.asarray(octets[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1, np.bool_)
 
 
 def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[np.int64]) -> PointStates:
-    """Decide all points; those of `owned` are duplicates of documents in the index."""
+    """Return the decisions on all points; those of `owned` are duplicates of documents in the index."""
     context = rows.sparkSession.sparkContext
     state = PointStates(total)
     state.duplicate[owned] = True
@@ -229,7 +229,7 @@ def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[
 
 
 def resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
-    """Decide the points that their neighbours allow to decide; return whether undecided ones are left."""
+    """Decide, in `state`, the points whose known neighbours suffice; return whether undecided points are left."""
     # A point that no neighbour blocks is an original; positions without a point do no harm.
     blocked = np.zeros_like(state.original)
     blocked[blockers[:, 0]] = True
@@ -251,7 +251,7 @@ def resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
 
 
 def blockers_of(groups: Groups, original: bytes) -> pa.RecordBatch:
-    """Find up to `WITNESSES` earlier neighbours of every undecided row, the earliest sources first."""
+    """Return up to `WITNESSES` earlier neighbours of the point of each undecided row, the earliest first."""
     is_original = looked_up(original, groups.points)
     rows = np.flatnonzero(~is_original)
     rows = rows[rows > groups.starts[groups.group[rows]]]
@@ -277,11 +277,11 @@ def blockers_of(groups: Groups, original: bytes) -> pa.RecordBatch:
 
 NEAREST = "target long, source long, distance int, dissimilarity double"
 OWN_ORDER = 1 << 62
-"""Documents of the input are later than those of the index."""
+"""The time at which documents of the input count as added, in ms: later than any document of the index."""
 
 
 def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, state: PointStates) -> DataFrame:
-    """Rank for each document that is no original the originals before it; the columns are those of `index_hits`."""
+    """Return for each document that is no original the near originals before it, with distance and dissimilarity."""
     shared = rows.sparkSession.sparkContext.broadcast(state.packed())
 
     def nearest(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -318,7 +318,7 @@ def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, sta
 
 
 def with_states(documents: DataFrame, state: PointStates) -> DataFrame:
-    """Add whether the point of a document is an original, and whether the document itself is kept."""
+    """Return documents with the columns ``original``, whether their point is one, and ``kept``, whether they stay."""
     shared = documents.sparkSession.sparkContext.broadcast(state.packed())
 
     def known(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -335,7 +335,7 @@ def nameable(
     distances: NDArray[np.int32],
     dissimilarities: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Select pairs so that every copy of a target finds its best source among those that come before the copy.
+    """Return the pairs to keep, so that every copy of a target finds its best source among those before the copy.
 
     A target keeps a source that is earlier in the input than all better ones: a Pareto front of likeness and position.
     Around one point it has a few of hundreds of originals, and each copy of the point is joined with these few only.

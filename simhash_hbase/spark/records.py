@@ -45,22 +45,22 @@ _ARROW = {
 
 @cache
 def schema_of(columns: str) -> pa.Schema:
-    """Return the types of columns as Arrow has them."""
+    """Return the Arrow schema of columns that are named as Spark does: ``position long, id string``."""
     return pa.schema([(name, _ARROW[kind]) for name, kind in map(str.split, columns.split(", "))])
 
 
 def batch_of(columns: str, **values: object) -> pa.RecordBatch:
-    """Make a batch of columns that are named as Spark does: ``position long, id string``."""
+    """Return a record batch of values by column; `columns` has names and types, as for `schema_of`."""
     return pa.RecordBatch.from_pydict(values, schema_of(columns))
 
 
 def rows_batch(columns: str, rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    """Make such a batch of rows; columns that a row does not name are null."""
+    """Return a record batch of rows, with columns as for `schema_of`; a column that a row lacks is null in it."""
     return pa.RecordBatch.from_pylist(rows, schema_of(columns))
 
 
 def by_batch(frame: DataFrame, columns: str, make: Callable[[pa.RecordBatch], pa.RecordBatch]) -> DataFrame:
-    """Return a frame of other columns, into which the workers turn each batch."""
+    """Return a frame with other columns: the workers call `make` for each record batch of the given frame."""
     return frame.mapInArrow(lambda batches: map(make, batches), columns)
 
 
@@ -77,7 +77,7 @@ class InputFile:
 
 
 def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions) -> list[InputFile]:
-    """List the files: local ones as every command does, others in the order of their paths, hidden ones left out."""
+    """Return the files of an input: local ones as for every command, others by path, hidden ones left out."""
     files = []
     for source, status in chain.from_iterable(_listed(spark, name) for name in without_markers(named, Counter())):
         path, name = status.getPath(), format_of(source, options)
@@ -139,15 +139,15 @@ def _below(system: JavaObject, status: JavaObject) -> Iterator[JavaObject]:
 MARK = b"\xef\xbb\xbf"
 LINES = {"jsonl": json_records, "text": text_records}
 SAMPLED = {"jsonl": json_lines, "text": text_records}
-"""The items of a sample: on one machine, too, lines of JSON are decoded when they are in it."""
+"""Readers of records to sample: as on one machine, a line of JSON is decoded only when it is in the sample."""
 
 Split: TypeAlias = tuple[str, int]
-"""A file's name, and the byte at which a split of it begins; of Parquet the row at which a batch does."""
+"""A split of a file: the file's name and the byte at which the split begins; of Parquet a batch and its first row."""
 
 
 @dataclass
 class SplitRecords:
-    """The records of a split, or of some of its rows."""
+    """The records of a split of a file, or of some of its rows."""
 
     split: Split
     records: Iterator[Scanned | JsonLine]
@@ -190,18 +190,18 @@ class Order:
         return cls(before_file, before_split, total, records)
 
     def position(self, place: Place) -> int:
-        """Return the position of a record."""
+        """Return the position of the record at a place."""
         return self.files[place.file] + place.line
 
     def place(self, position: int) -> Place:
-        """Return the place of a position."""
+        """Return the place of the record with a position."""
         starts = list(self.files.values())
         at = bisect_right(starts, position) - 1
         return Place(list(self.files)[at], position - starts[at])
 
 
 def raw_frame(spark: SparkSession, files: Sequence[InputFile], options: InputOptions) -> DataFrame:
-    """Read lines or rows, with the file and the byte at which their split begins."""
+    """Return a frame of lines with path and first byte of their split, or of Parquet rows with path and row number."""
     uris = [file.uri for file in files]
     if files[0].format == "parquet":
         frame = spark.read.option("__globPaths__", "false").parquet(*uris)
@@ -224,7 +224,7 @@ def record_reader(
     order: Order | None = None,
     readers: Mapping[str, Callable[[Stream, str, InputOptions, int], Iterator[Scanned | JsonLine]]] = LINES,
 ) -> Records:
-    """Make the function from batches of `raw_frame` to the records of splits; lines count from 1 without an order."""
+    """Return the function from batches of `raw_frame` to records of splits; without an order lines count from 1."""
     names = {key: file.name for file in files for key in file.keys}
     kind = files[0].format
 
@@ -267,7 +267,7 @@ TEXTS = "number long, text string"
 
 
 def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
-    """Count the lines of every split."""
+    """Return the numbers of lines and records of every split."""
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in read(batches):
@@ -283,7 +283,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
-    """Return the texts that `dedup --create` learns from: the same places of the same reservoir."""
+    """Return the texts from which `dedup --create` would learn an idf: its reservoir chooses the same records."""
     sample: Reservoir[int] = Reservoir()
     for number in range(order.records):
         sample.add(number)

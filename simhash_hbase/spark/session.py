@@ -43,7 +43,7 @@ class SparkOptions:
 
 @contextmanager
 def session(options: SparkOptions) -> Iterator[SparkSession]:
-    """Begin a session, and end it; an error of Spark itself becomes one of this package."""
+    """Yield a Spark session, and stop it at the end; an error of Spark itself becomes `StoreUnavailable`."""
     # Nothing here gives pandas' own types to PySpark.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     settings = {**DEFAULTS, **options.settings}
@@ -78,7 +78,7 @@ def session(options: SparkOptions) -> Iterator[SparkSession]:
 
 @contextmanager
 def measured(spark: SparkSession, meter: Meter) -> Iterator[None]:
-    """Report once a second to a meter how many tasks Spark has finished."""
+    """Report once a second, within the block, to a meter how many tasks Spark has finished."""
     ended = Event()
 
     def watch() -> None:

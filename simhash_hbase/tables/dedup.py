@@ -56,7 +56,7 @@ _ADVICE = "unreadable='keep' keeps such rows, 'drop' leaves them out"
 
 
 class DedupRequest(TableRequest[Decision]):
-    """The columns and the choices of one call: the options are those of `TableOptions`."""
+    """One call of `drop_near_duplicates` or `mark_near_duplicates`: its columns, and the options of `TableOptions`."""
 
     agree: str | None
     """The column about which near copies must agree; that of an index is known when it is open."""
@@ -76,7 +76,7 @@ class DedupRequest(TableRequest[Decision]):
         check_number("workers", self.workers)
         self.batch = checked_batch(profile.pop("batch", None))
         self.profile = profile
-        """The options of a temporary index."""
+        """The profile options of the temporary index."""
         self.agree = None if self.index is not None else profile.get("agree")
         self.rereads = self.index is None or self.keep.by != "first"
         check_unreadable(unreadable)
@@ -88,7 +88,7 @@ class DedupRequest(TableRequest[Decision]):
             raise InvalidArgument(f"the index has its own profile: leave out {', '.join(self.profile)}")
 
     def input_options(self, id_field: str) -> InputOptions:
-        """Return how rows are read, with the field about which near copies must agree, and that of the order."""
+        """Return the options that read rows, with the field about which near copies must agree, and the preference."""
         return InputOptions(
             id_field=id_field,
             text_field=self.text,
@@ -102,11 +102,11 @@ class DedupRequest(TableRequest[Decision]):
         return self.unreadable == "keep" if result is None else result.is_original
 
     def values(self, result: Decision) -> Sequence[object]:
-        """Return the values of `MARKS`."""
+        """Return the values that a decision puts into the columns of `MARKS`."""
         return result.of, result.distance, result.similarity, result.of or result.id
 
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, Decision]]:
-        """Yield row numbers with decisions, upwards; refused rows have none, and a warning counts them."""
+        """Yield row numbers, ascending, with decisions; refused rows have none, and a warning counts them."""
         refused = Refused("decision", advice=_ADVICE if self.unreadable == "raise" else None)
         with self.opened(read, rows) as index:
             self.agree = index.profile.agree
@@ -151,7 +151,7 @@ class DedupRequest(TableRequest[Decision]):
                 yield from zip((document.place.line for document in documents), decisions, strict=True)
 
     def _claimed(self, index: Index, records: Iterable[Record], refused: Refused) -> Iterator[tuple[int, Decision]]:
-        """Decide rows through a service, which claims them."""
+        """Yield row numbers with the decisions of a service, which claims the rows."""
         if self.exact:
             raise InvalidArgument("exact needs the address of the index itself, not of a service")
         if self.keep.by != "first":

@@ -18,7 +18,7 @@ from simhash_hbase.tables.request import Read, Refused, TableRequest, opened
 
 
 def _column_type(shape: described.Type) -> pa.DataType:
-    """Return the type of a column whose values are described for JSON."""
+    """Return the Arrow type of a column for values whose shape in JSON is described."""
     match shape:
         case described.StructType(fields=fields):
             return pa.struct([(field.encode_name, _column_type(field.type)) for field in fields])
@@ -35,7 +35,7 @@ COLUMNS = pa.schema([field for field in _column_type(described.type_info(REPEATE
 
 
 class PassagesRequest(TableRequest[PassagesAnswer]):
-    """The columns and the choices of one call; the options are those of `PassageTableOptions`."""
+    """One call of `mark_passages`: its columns, and the options of `PassageTableOptions`."""
 
     added = COLUMNS
     index: Index | Address
@@ -54,7 +54,7 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         self._search = search
 
     def input_options(self, id_field: str) -> InputOptions:
-        """Return how rows are read, with the field in which other documents have to be the same."""
+        """Return the options that read rows, with the metadata field in which other documents have to be the same."""
         return InputOptions(
             id_field=id_field,
             text_field=self.text,
@@ -63,7 +63,7 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         )
 
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, PassagesAnswer]]:
-        """Yield row numbers with passages, upwards; refused rows have none, and a warning counts them."""
+        """Yield row numbers, ascending, with passages; refused rows have none, and a warning counts them."""
         refused = Refused("passages")
         with opened(self.index, readonly=True) as index:
             check_kept(index.profile)
@@ -77,6 +77,6 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         refused.warn()
 
     def values(self, result: PassagesAnswer) -> Sequence[object]:
-        """Return the values of `COLUMNS`."""
+        """Return the values that an answer puts into the columns of `COLUMNS`."""
         record = REPEATED.write(result)
         return [record[name] for name in COLUMNS.names]

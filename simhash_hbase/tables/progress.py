@@ -41,7 +41,7 @@ def show_progress(
 
 
 class _Throttled:
-    """Draws a count now and then, and the last one."""
+    """A meter that draws its count at most once in `every_s` seconds, and the last count at the end."""
 
     def __init__(self, draw: Callable[[int], None], every_s: float) -> None:
         self._draw = draw

@@ -47,7 +47,7 @@ def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
 
 
 def _values(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values behind an encoding or an extension."""
+    """Return the type of a column's values, without a dictionary or run-end encoding or an extension type."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _values(kind.value_type)
     return _values(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else kind
@@ -65,7 +65,7 @@ class RefusedRows(UserWarning):
 
 
 class Refused:
-    """Counts refused rows, or raises at the first."""
+    """Counts refused rows to warn of them, or raises at the first one."""
 
     def __init__(self, lack: str, *, advice: str | None = None) -> None:
         self._count, self._first = 0, ""
@@ -73,7 +73,7 @@ class Refused:
         self._advice = advice
 
     def add(self, reject: Reject) -> None:
-        """Count a row; with an advice raise `InvalidArgument`."""
+        """Count a refused row; raise `InvalidArgument` instead if there is an advice."""
         reason = f"row {reject.place.line}: {reject.reason}"
         if self._advice is not None:
             raise InvalidArgument(f"{reason}; {self._advice}")
@@ -81,7 +81,7 @@ class Refused:
         self._first = self._first or reason
 
     def results(self, outcomes: Iterable[tuple[Document, T | SimhashError]]) -> Iterator[tuple[int, T]]:
-        """Yield row numbers with results; an error that may pass is raised, another one refuses the row."""
+        """Yield row numbers with results; a retryable error in place of a result is raised, another refuses the row."""
         for document, outcome in outcomes:
             if not isinstance(outcome, SimhashError):
                 yield document.place.line, outcome
@@ -108,14 +108,14 @@ def check_number(name: str, number: object) -> None:
 
 
 def opened(index: Index | Address, *, readonly: bool = False) -> AbstractContextManager[Index]:
-    """Open the index at an address; one that the caller has opened stays open."""
+    """Return the index at an address, closed at the end of the block; one that the caller has opened stays open."""
     return nullcontext(index) if isinstance(index, Index) else open_index(index, readonly=readonly)
 
 
 class TableRequest(ABC, Generic[T]):
-    """The columns and choices of one call, and the result for each row.
+    """One call with a table: its columns and options, and the results for the rows.
 
-    Whatever does not depend on the table is checked.
+    All that does not depend on the table is checked on construction.
     """
 
     added: pa.Schema | None = None
@@ -145,11 +145,11 @@ class TableRequest(ABC, Generic[T]):
 
     @abstractmethod
     def input_options(self, id_field: str) -> InputOptions:
-        """Return how rows are read as records whose id is in a field."""
+        """Return the options that read rows as records whose id is in a field."""
 
     @abstractmethod
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, T]]:
-        """Yield row numbers with results, upwards; refused rows have none, and a warning counts them."""
+        """Yield row numbers, ascending, with results; refused rows have none, and a warning counts them."""
 
     @abstractmethod
     def values(self, result: T) -> Sequence[object]:
@@ -161,17 +161,17 @@ class TableRequest(ABC, Generic[T]):
 
     @property
     def _id_field(self) -> str:
-        """The field of the id: a column, or the number of the row."""
+        """The name of the field with the id: that of a column, or a made-up one for the row number."""
         return f"number of {self.text}" if self.id is None else self.id
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
+        """The names of the table's columns that are read."""
         fields = self.input_options(self._id_field).record_fields
         return [name for name in fields if self.id is not None or name != self._id_field]
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse a table without the columns, or with other types."""
+        """Raise `InvalidArgument` for a table that lacks the columns, or whose columns have other types."""
         self._names = self._names or schema.names
         for name in self.columns:
             if name not in schema.names:
@@ -182,7 +182,7 @@ class TableRequest(ABC, Generic[T]):
                 check_type(name, schema.field(name).type, integers=name != self.text)
 
     def records(self, name: str, read: Read, rows: int | None) -> Iterator[Record]:
-        """Read the rows as records, and show under a name how many of so many rows are read."""
+        """Yield the rows as records; the meter `name` shows how many of `rows` are read."""
         options = self.input_options(self._id_field)
         build, row = Builder(options).build, 0
         with self.meter(name, rows, noun="rows") as meter:

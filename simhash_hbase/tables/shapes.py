@@ -29,7 +29,7 @@ def give_back(rows: "ArrowRows | _WholeTable", results: Sequence[T | None], requ
 
 
 def result_schema(schema: pa.Schema, request: TableRequest[Any]) -> pa.Schema:
-    """Check the columns of a table, and return those of the result; refuse names that are taken."""
+    """Return the columns of a request's result; raise where the table lacks a needed column or a new name is taken."""
     request.check(schema)
     if request.added is None:
         return schema
@@ -79,7 +79,7 @@ def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableR
 def _readers(
     schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableRequest[Any]
 ) -> Iterator[tuple[Read, Iterable[pa.RecordBatch]]]:
-    """Read a stream twice: for the results, which runs ahead, and to give the rows back."""
+    """Yield two readers of a stream: for the results, which runs ahead, and for the rows to be given back."""
     if not request.rereads:
         ahead, behind = tee(batches)
         yield lambda: (batch.select(request.columns) for batch in ahead), behind
@@ -111,7 +111,7 @@ class _WholeTable(NamedTuple):
 
 
 def apply(table: Any, request: TableRequest[T]) -> Any:  # noqa: ANN401 - of the type of the table
-    """Make the results of the rows of a table, and return them in the table's type."""
+    """Return a table in its own type with a request's results: with fewer rows, or with more columns."""
     kinds = [(each.__module__.partition(".")[0], each.__name__) for each in type(table).__mro__]
     # For a subclass, such as geopandas' frames, library and name of the type that it extends.
     library, kind = next((kind for kind in kinds if kind in _WHOLE), kinds[0])
@@ -187,7 +187,7 @@ def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
 
 
 def _list(given: list[Any]) -> _WholeTable:
-    """Make a table of a list: dictionaries are rows, and strings rows of a column called text."""
+    """Return a list as a table: dictionaries are rows, and strings rows of a column called text."""
     rows = [{"text": item} if isinstance(item, str) else item for item in given]
     if not all(isinstance(row, Mapping) for row in rows) or len({isinstance(item, str) for item in given}) > 1:
         kinds = " and ".join(sorted({type(item).__name__ for item in given}))
@@ -210,7 +210,7 @@ def _list(given: list[Any]) -> _WholeTable:
 
 @contextmanager
 def _of_one_type(columns: Iterable[tuple[str, Iterable[Any]]]) -> Iterator[None]:
-    """Translate pyarrow's errors about columns of Python's own objects."""
+    """Raise errors of pyarrow about columns of Python's own objects as `InvalidArgument`."""
     try:
         yield
     except pa.ArrowException as error:

@@ -327,7 +327,7 @@ class StoreContract:
 
 
 class TransactionContract:
-    """Tests of a store that is `Transactional`, by the same fixture."""
+    """Tests of a store that is `Transactional`: a subclass has the fixture ``store`` of `StoreContract`."""
 
     @pytest.fixture
     def transactional_store(self, store):

@@ -1,4 +1,4 @@
-"""Short ways to write rows into a store and to read them."""
+"""Helpers of the contract's tests that write rows into a store and read them."""
 
 import numpy as np
 

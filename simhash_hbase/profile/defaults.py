@@ -1,4 +1,4 @@
-"""Names and default values of the options of an index and of what fills it, without numpy, since help imports them."""
+"""Names and defaults of options of an index and of commands that fill it; without numpy, since help imports them."""
 
 from typing import Literal, NamedTuple, TypeVar
 
@@ -7,15 +7,15 @@ from simhash_hbase.errors import InvalidArgument, short_repr
 T = TypeVar("T")
 
 AnalyzerName = Literal["jieba", "learned", "shingle", "weighted"]
-"""Names of analyzers, which make weighted features of a text; see `simhash_hbase.features.analyzers`."""
+"""Names of analyzers, which turn a text into weighted features; see `simhash_hbase.features.analyzers`."""
 HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
-"""Names of hashes, which make 64 bits of a feature; see `simhash_hbase.features.fingerprints.HASHES`."""
+"""Names of hashes, which turn a feature into 64 bits; see `simhash_hbase.features.fingerprints.HASHES`."""
 MatchName = Literal["distance", "verified", "copied"]
 """Names of the rules by which documents match; see `simhash_hbase.profile.matching.MatchRule`."""
 FoldName = Literal["hans"]
-"""Characters that count as one: `hans` folds traditional Chinese ones into simplified ones."""
+"""Names of foldings of characters: by ``hans``, traditional Chinese characters count as the simplified ones."""
 NearName = Literal["subject", "text"]
-"""Names of degrees of nearness: copies share most of their text, and by ``subject`` the words of its subject, too."""
+"""Names of presets for near copies: they share most of their text, under ``subject`` the words of its subject, too."""
 
 ANALYZER: AnalyzerName = "learned"
 FORMER_ANALYZER: AnalyzerName = "jieba"  # The analyzer of 1.0, and of a profile that names none.
@@ -30,9 +30,9 @@ SIMILARITY = 0.77
 SHARE = 0.5  # Least share of the rare passages, under rule copied.
 COPIED_PASSAGES = 50  # Passages of an index with rule copied.
 RARE = 8
-"""Fingerprints that have a passage, at most, for it to be rare."""
+"""A passage is rare if at most this number of fingerprints have it."""
 LEAST_PASSAGES = 2
-"""Rare passages that two copied documents have in common at least; a document with fewer is judged by ``verified``."""
+"""Least number of rare passages in common under rule ``copied``; a document with fewer is judged by ``verified``."""
 BANDS = 6
 BAND_BINS = 4
 NEAR: NearName = "subject"
@@ -54,13 +54,15 @@ NEAR_LIMITS: dict[NearName, NearLimits] = {
 }
 FORMER_LIMITS = NearLimits((16, 22, 32), 10)  # The limits of an index of 1.0.0.
 BAND_FIELDS = ("band_bins", "near", *NearLimits._fields)  # Fields of a profile that are all None without bands.
-# Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
+# A text with fewer features or characters is called short. Sketch rows find edited copies by characters in a row,
+# whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
 SHORT_WITHOUT_BANDS = {"short": 30, "short_characters": 0}
 TEXT_FORM = 3  # See `Profile.text_form`.
 FOLD: FoldName = "hans"
 FOLDING = ("learned", "shingle")  # Analyzers that fold; the constants of jieba are of unfolded words.
-SHORT_GRAM = 12  # Characters that are hashed at a time for passages of up to so many characters, and above them.
+# Characters of the runs that are hashed: the short ones for passages of at most MOST_FOR_SHORT_GRAM characters.
+SHORT_GRAM = 12
 MOST_FOR_SHORT_GRAM = 60
 LONG_GRAM = 16
 MAX_ROWS_PER_PREFIX = 50_000
@@ -86,16 +88,16 @@ LEAST_GRAM = 8
 
 
 def passage_gram(passages: int) -> int:
-    """Return the characters of the runs that are hashed for passages of so many characters."""
+    """Return the number of characters of the runs that are hashed, for passages of this number of characters."""
     return SHORT_GRAM if passages <= MOST_FOR_SHORT_GRAM else LONG_GRAM
 
 
 ITEM_SHARE = 0.5
-"""Share of an item's passages from which on a text holds it: items that share a phrase with the text have less."""
+"""Least share of an item's passages for a text to hold the item; a text that only shares a phrase has less."""
 
 
 def checked_share(name: str, share: T) -> T:
-    """Return the value of a parameter, or raise `InvalidArgument` unless it is a share above 0 and up to 1."""
+    """Return the value of the parameter `name`; raise `InvalidArgument` unless it is a share above 0 and up to 1."""
     if not (isinstance(share, int | float) and 0 < share <= 1):
         raise InvalidArgument(f"{name} is {short_repr(share)}: wanted a share above 0 and up to 1", parameter=name)
     return share

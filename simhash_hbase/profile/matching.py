@@ -1,4 +1,4 @@
-"""Similarity and distance of two documents, and whether they are near enough: only here by k and a threshold."""
+"""Distance and similarity of two documents, and the rules by which they match: no other module has limits for these."""
 
 from math import isnan
 from typing import Annotated, NamedTuple, overload
@@ -16,7 +16,7 @@ from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 SKETCH_SCALE = 32 * SKETCH_WORDS
 _MASK = (1 << SIMHASH_BITS) - 1
 BandDistance = Annotated[tuple[Bits, ...], msgspec.Meta(min_length=1)]
-"""Bits that may differ between documents that share one sketch row, two, and so on; the last is for all above."""
+"""Most bits that may differ between documents that share one sketch row, two, …; the last number is for all above."""
 
 
 class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,26 +37,26 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     match: defaults.MatchName = defaults.MATCH
     """Name of the rule."""
     distance: Bits = defaults.DISTANCE
-    """Bits that may differ."""
+    """Most bits that may differ under ``distance``, and between documents of which one has no sketch."""
     similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
     """Least estimated Jaccard similarity of 5-character shingles, under ``verified``."""
     radius: Bits = 2 * defaults.DISTANCE + 1
-    """Bits that may differ before the sketch is asked, under ``verified``."""
+    """Most bits that may differ between documents that share a block row, for their sketches to be compared."""
     band_distance: BandDistance | None = None
-    """The same for documents that share one sketch row, two, and so on; None: sketch rows are not read."""
+    """The same for documents that share one sketch row, two, …; None: sketch rows are not read."""
     free_distance: Bits | None = None
-    """Bits that ask for no more than `similarity`; None: none does."""
+    """Bits that may differ before more than `similarity` is required; None: more is never required."""
     share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    """Share of the rare passages, under ``copied``; None under other rules."""
+    """Least share of the rare passages of either document that both hold, under ``copied``; None under other rules."""
 
     @property
     def reach(self) -> int:
-        """Most bits between two fingerprints in one block row for the rule to look at them."""
+        """Most bits between two documents that share a block row, for them to be candidates."""
         return max(self.distance, self.radius) if self.match != "distance" else self.distance
 
     @property
     def band_reach(self) -> BandDistance | None:
-        """Most bits between fingerprints that share one sketch row, two, and so on; None: no sketch rows are read."""
+        """Most bits between candidates that share one sketch row, two, …; None: no sketch rows are read."""
         return self.band_distance if self.match != "distance" else None
 
     @property
@@ -65,18 +65,18 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
         return max((self.radius, *(self.band_reach or ()))) if self.match != "distance" else self.distance
 
     def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
-        """Return whether sketches can make a match at this distance, of documents that share a block row or do not."""
+        """Return whether documents at this distance can match by sketches; `by_blocks`: they share a block row."""
         reach = max((self.radius if by_blocks else -1, *(self.band_reach or ())))
         return self.match != "distance" and distance <= reach
 
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Return how much more than `similarity` is asked for at distances."""
+        """Return for each distance how much similarity is required beyond `similarity`."""
         free = SIMHASH_BITS if self.free_distance is None else self.free_distance
         return np.maximum(0.0, np.asarray(distances, np.float64) - free) / SKETCH_SCALE
 
 
 def hamming(a: int, b: int) -> int:
-    """Count the bits in which two fingerprints differ, 0 to 64; bits above the lowest 64 are ignored.
+    """Return the number of bits in which two fingerprints differ, 0 to 64; bits above the lowest 64 are ignored.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def hamming(a: int, b: int) -> int:
 
 
 def distances(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Count differing bits element by element, with numpy's broadcasting.
+    """Return the numbers of bits in which fingerprints differ, element by element, with numpy's broadcasting.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Sketches(NamedTuple):
 
     @classmethod
     def unpacked(cls, packed: list[bytes], bands: int) -> "Sketches":
-        """Read sketches from the bytes that member cells have."""
+        """Return the sketches in the bytes of member cells; empty bytes are a document without one."""
         width, count = sketch_bytes(bands), len(packed)
         octets = np.frombuffer(b"".join([sketch or bytes(width) for sketch in packed]), np.uint8).reshape(count, width)
         words = np.ascontiguousarray(octets[:, :SKETCH_BYTES]).view(">u8").astype(np.uint64)
@@ -123,11 +123,11 @@ class Sketches(NamedTuple):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Whether a document has a sketch, shape (n,)."""
+        """Whether each document has a sketch, shape (n,)."""
         return np.asarray(self.shingles > 0)
 
     def packed(self) -> list[bytes]:
-        """Write sketches as members hold them: words, shingles and segments, big-endian; empty where there is none."""
+        """Return the bytes of each sketch for its member cell: words, shingles, segments, big-endian; empty: none."""
         width = sketch_bytes(self.segments.shape[1])
         octets = np.empty((len(self.shingles), width), np.uint8)
         octets[:, :SKETCH_BYTES] = np.ascontiguousarray(self.words, ">u8").view(np.uint8)
@@ -136,28 +136,28 @@ class Sketches(NamedTuple):
         return [packed[at : at + width] if has else b"" for at, has in zip(starts, self.present.tolist(), strict=True)]
 
     def and_of(self, other: "Sketches") -> "Sketches":
-        """Return these sketches with those of other documents behind them."""
+        """Return these sketches, followed by those of other documents."""
         words, shingles = np.concatenate([self.words, other.words]), np.concatenate([self.shingles, other.shingles])
         return Sketches(words, shingles, np.concatenate([self.segments, other.segments]))
 
     def at(self, rows: NDArray[np.intp]) -> "Sketches":
-        """Select the sketches of documents by position."""
+        """Return the sketches of the documents at some positions."""
         return Sketches(self.words[rows], self.shingles[rows], self.segments[rows])
 
 
 def joined_within(limits: BandDistance, shared: NDArray[np.intp]) -> NDArray[np.int8]:
-    """Return the bits within which documents are joined that share so many sketch rows; -1 where they share none."""
+    """Return the most bits between candidates by the number of sketch rows that they share; -1 where it is 0."""
     return np.array((-1, *limits), np.int8)[np.minimum(shared, len(limits))]
 
 
 def estimated_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Estimate the Jaccard similarity of sketched texts: words of sketches, shape (…, 8), with numpy's broadcasting."""
+    """Return estimated Jaccard similarities of texts, from words of sketches, shape (…, 8), by numpy's broadcasting."""
     differing = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
     return np.asarray(np.maximum(0.0, 1.0 - differing / SKETCH_SCALE), np.float64)
 
 
 def estimated_containment(similarity: float | None, own: int, other: int) -> float | None:
-    """Estimate the share of a text's distinct shingles that another text has, to four decimals.
+    """Return the estimated share of a text's distinct shingles that another text has, to four decimals.
 
     Two sets of n and m shingles with a Jaccard similarity of J share J (n + m) / (1 + J) of them (Broder 1997, On the
     resemblance and containment of documents): as a share of the first set at least J, and at most 1.
@@ -165,9 +165,9 @@ def estimated_containment(similarity: float | None, own: int, other: int) -> flo
     Parameters
     ----------
     similarity : float or None
-        Their similarity, as `estimated_similarity` gives it; None when one of them has no sketch.
+        Similarity of the two texts, as `estimated_similarity` returns it; None when one of them has no sketch.
     own, other : int
-        Numbers of their shingles, as the sketch estimates them.
+        Numbers of distinct shingles of the two texts, as estimated with their sketches.
 
     Returns
     -------
@@ -210,7 +210,10 @@ def rounded(share: float | None) -> float | None:
 def judge(
     rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches, *, by_blocks: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Judge pairs, of which is known whether they share a block row, by their fingerprints and sketches."""
+    """Return for each pair of documents whether it matches by the rule, and its similarity, NaN without both sketches.
+
+    `distances` are those of the fingerprints, and `by_blocks` is true for pairs that share a block row.
+    """
     similarities = estimated_similarity(a.words, b.words)
     both = a.present & b.present
     within = by_blocks & (distances <= rule.distance)
@@ -227,12 +230,12 @@ def judge(
 
 
 def is_rare(others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether passages are rare that so many fingerprints have beside that of the document itself."""
+    """Return whether each passage is rare, from the number of other fingerprints than the document's that have it."""
     return np.asarray(others < defaults.RARE)
 
 
 def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
-    """Judge two documents by the numbers of rare passages that both have, that one has, and that the other has.
+    """Return whether two documents match by rule ``copied``, from the numbers of rare passages in both and in each.
 
     Examples
     --------
@@ -244,18 +247,18 @@ def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
 
 
 def known_similarity(similarity: float) -> float | None:
-    """Read one of the similarities of `judge`; None when a sketch was missing."""
+    """Return a similarity of `judge`, with None in place of NaN, where a sketch is missing."""
     return None if isnan(similarity) else similarity
 
 
 def known_likeness(similarity: float, own: int, other: int) -> tuple[float | None, float | None]:
-    """Read one of the similarities of `judge`, and estimate the containment by the numbers of shingles."""
+    """Return a similarity of `judge` and the containment estimated from it and numbers of shingles, or None twice."""
     known = known_similarity(similarity)
     return known, estimated_containment(known, own, other)
 
 
 def accept(rule: MatchRule, distance: int, a: Entries, b: Entries, *, by_blocks: bool) -> tuple[bool, float | None]:
-    """Judge one pair of documents."""
+    """Return whether two documents match by the rule, and their similarity, None without both sketches; see `judge`."""
     own, other = Sketches.of_entries(a), Sketches.of_entries(b)
     accepted, similarities = judge(rule, np.array([distance], np.uint8), own, other, by_blocks=np.array([by_blocks]))
     return bool(accepted[0]), known_similarity(float(similarities[0]))

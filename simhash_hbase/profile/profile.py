@@ -96,18 +96,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     format: int = FORMAT
-    """Version of rows and cells."""
+    """Version of the format of rows and cells."""
     analyzer: str = defaults.FORMER_ANALYZER
-    """The analyzer, which makes weighted features of a text: an `AnalyzerName`, or one of another package."""
+    """Name of the analyzer, which turns a text into weighted features: an `AnalyzerName`, or one of another package."""
     top: Positive | None = None
-    """Heaviest features kept; None keeps all."""
+    """Number of a text's heaviest features that count; None: all count."""
     shingle: Positive | None = None
-    """Characters of a shingle, for the analyzer of that name."""
+    """Number of characters of a shingle, for analyzer ``shingle``."""
     binary: bool = False
-    """Shingles weigh 1 each, however often they occur."""
+    """Whether each shingle weighs 1, however often it occurs."""
     whole: Literal[5] | None = None
-    """Texts with at most so many letters, numbers and marks are one feature of the analyzer ``learned``, as normalised;
-    None, as in indexes of 1.0.0: they are cut into words, too."""
+    """Texts with at most this number of letters, numbers and marks are one feature of analyzer ``learned``, after
+    normalisation; None, as in indexes of 1.0.0: such texts are cut into words, too."""
     words: Literal["unicode-1"] | None = None
     """Version of the words of scripts that jieba does not know, for analyzers that cut words."""
     text_form: int = 1
@@ -122,9 +122,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     idf: str | None = None
     """Digest of the idf table."""
     idf_documents: int | None = None
-    """Documents that a learned table was counted over."""
+    """Number of documents over which the idf table was counted."""
     idf_name: str | None = None
-    """Name of the table that was shipped with the package; None: it was learned from documents of the user's own."""
+    """Name of the idf table that was shipped with the package; None: the table was learned from users' documents."""
     jieba_idf: str | None = None
     """Digest of the idf table that jieba ships, for analyzer ``jieba``."""
     probe: str | None = None
@@ -132,61 +132,62 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     versions: dict[str, str] | None = None
     """Versions installed where the probe was made: an error names them where the probe differs."""
     extractor: dict[str, str] | None = None
-    """Versions installed there for the main texts of pages: a warning names them where another one reads pages."""
+    """Versions of the libraries for the main text of pages, where the probe was made: a warning names them where others
+    are installed."""
     secret: str | None = None
     """Digest of the index's secret, which keeps collections apart; None: an index of 1.0, which has none."""
     hash: defaults.HashName = defaults.HASH
-    """The hash, which makes 64 bits of a feature."""
+    """Name of the hash, which turns a feature into 64 bits."""
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = defaults.SEED
     """Seed of the hash, where it takes one."""
     scheme: str = defaults.SCHEME
-    """Blocks x chosen blocks."""
+    """The block scheme: number of blocks x number of blocks that a table's segment has."""
     distance: Annotated[int, msgspec.Meta(ge=0, le=63)] = defaults.DISTANCE
     """Distance up to which answers are complete."""
     match: defaults.MatchName = defaults.MATCH
-    """Rule of the index: of `claim` and `dedup`, and of a query that asks for no other."""
+    """Match rule of the index: of `claim` and `dedup`, and of a query that asks for no other."""
     similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
-    """Threshold of rule ``verified``."""
+    """Least estimated similarity of a match under rule ``verified``."""
     share: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
-    """Share of the rare passages of either text that both must hold under rule ``copied``; None with other rules."""
+    """Least share of the rare passages of either text that both hold, under rule ``copied``; None with other rules."""
     fingerprints: int = 1
-    """Fingerprints a document."""
+    """Number of fingerprints of a document; only 1 is supported."""
     sketch: int | None = SKETCH_VERSION
     """Version of the sketch that is kept with a document; None: none is kept."""
     bands: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Sketch rows a document: groups of minima by which texts that share most of their characters meet."""
+    """Number of sketch rows of a document: groups of minima by which texts that share most of their characters meet."""
     band_bins: Positive | None = None
-    """Minima of a group; None without bands."""
+    """Number of minima of a group; None without bands."""
     near: defaults.NearName | None = None
-    """Preset that decided the next two fields. ``subject``: near copies have most of their text in common and the words
-    that tell their subject, so pages of one template are not near. ``text``: they have most of their text in common.
-    None: the fields were chosen themselves, or by 1.0.0."""
+    """Preset that decided `band_distance` and `free_distance`. ``subject``: near copies have most of their text in
+    common and the words of their subject, so pages of one template are not near. ``text``: they have most of their text
+    in common. None: the two fields were chosen themselves, or by 1.0.0."""
     band_distance: BandDistance | None = None
-    """Bits that may differ between documents that share one sketch row, two, and so on, before the sketch is asked; the
-    last number is for all above, and none is below the one before. A number alone is for any shared row; 64: any
-    distance. None without bands."""
+    """Most bits that may differ between documents that share one sketch row, two, …, for their sketches to be compared.
+    The last number is for all above, and the numbers do not decrease; a number alone is for all. 64: any distance. None
+    without bands."""
     free_distance: Bits | None = None
-    """Bits that may differ before each further one asks the sketch for 1/256 more; None: the similarity is enough at
-    every distance."""
+    """Bits that may differ before each further one requires 1/256 more similarity; None: `similarity` is enough at any
+    distance."""
     short: Annotated[int, msgspec.Meta(ge=0)] = defaults.SHORT_WITHOUT_BANDS["short"]
     """Below so many features an answer says that the text is short; 0: never."""
     short_characters: Annotated[int, msgspec.Meta(ge=0)] = defaults.SHORT_WITHOUT_BANDS["short_characters"]
-    """Below so many characters, too; 0: never."""
+    """Below so many characters an answer says so, too; 0: never."""
     passages: Annotated[int, msgspec.Meta(ge=16, le=1000)] | None = None
-    """Characters, of the normalised text, of a passage that two documents share for the index to find it for certain;
-    None: it keeps no passages."""
+    """Least number of characters, of the normalised text, of a shared passage that the index finds for certain; None:
+    it keeps no passages."""
     passage_gram: Annotated[int, msgspec.Meta(ge=defaults.LEAST_GRAM, le=64)] | None = None
-    """Characters of the runs that are hashed, the shortest clue that can be asked; None without passages."""
+    """Number of characters of the runs that are hashed, and of the shortest clue; None without passages."""
     agree: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     """Field of the metadata, such as the site: near copies have equal values there, or one of them has none. Of URLs
     the hosts are compared. None: near copies may come from anywhere."""
     checksums: bool = False
     """Whether each cell of a document ends with a checksum; False, as in indexes of 1.0.0: none has one."""
     max_rows_per_prefix: Positive = defaults.MAX_ROWS_PER_PREFIX
-    """Block rows of one prefix that a query reads at most; more is said as ``truncated``. With 10,000, 13
+    """Most block rows of one prefix that a query reads; an answer that lacks some is ``truncated``. With 10,000, 13
     of 200 answers were cut among 516,000 pages of the same templates; with 25,000 and more none."""
     max_members: Positive = defaults.MAX_MEMBERS
-    """Documents of one fingerprint that a query reads at most; more is said as ``truncated``."""
+    """Most documents of one fingerprint that a query reads; an answer that lacks some is ``truncated``."""
     ttl_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
     """Days after which a document that was not seen again expires; None: never."""
     lease_s: Annotated[float, msgspec.Meta(gt=0)] = defaults.LEASE_S
@@ -217,12 +218,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @classmethod
     def resolve(cls, **options: Unpack[ProfileOptions]) -> "Profile":
-        """Make a profile from `ProfileOptions`, with the defaults that depend on others filled in; None is not given.
+        """Return a profile of some options; one that is None or absent has its default, which may depend on others.
 
         Raises
         ------
         InvalidProfile
-            When one of them is of the wrong type, out of range or unknown.
+            When an option is of the wrong type, out of range or unknown.
         """
         given: dict[str, object] = {
             name: exact(value) if isinstance(value, str) else value
@@ -280,7 +281,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InvalidProfile(f"profile: {fault}") from error
 
     def replace(self, **fields: object) -> "Profile":
-        """Make a profile that differs in some fields, and in those of bands as these need it, checked anew."""
+        """Return a profile with other values of some fields and of the fields that depend on them, checked anew."""
         made = {**msgspec.structs.asdict(self), **fields}
         if made["match"] != self.match and "share" not in fields:
             made["share"] = defaults.SHARE if made["match"] == "copied" else None
@@ -301,7 +302,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def rule(self) -> MatchRule:
-        """The rule of `claim` and `dedup`, and of a query that asks for no other."""
+        """The match rule of `claim` and `dedup`, and of a query that asks for no other."""
         return MatchRule(
             match=self.match,
             distance=self.distance,
@@ -314,17 +315,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def form(self) -> defaults.TextForm:
-        """The form in which texts are sketched, digested and cut into words."""
+        """Version and folding of the form in which texts are sketched, digested and cut into words."""
         return defaults.TextForm(self.text_form, self.fold)
 
     @property
     def blocks(self) -> Scheme:
-        """The scheme, parsed."""
+        """The block scheme that `scheme` names."""
         return _parsed(self.scheme)
 
     @property
     def ttl_ms(self) -> int | None:
-        """Milliseconds after which an unseen document expires, or None."""
+        """Milliseconds after which a document that was not seen again expires; None: never."""
         return None if self.ttl_days is None else round(self.ttl_days * clock.MS_A_DAY)
 
     def is_short(self, features: int, characters: int) -> bool:
@@ -332,7 +333,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return bool(self._are_few(features, characters))
 
     def are_short(self, features: NDArray[np.int32], characters: NDArray[np.int32]) -> list[bool]:
-        """Return what `is_short` does for each of several texts."""
+        """Return for each of several texts whether it is short; see `is_short`."""
         short: list[bool] = self._are_few(features, characters).tolist()
         return short
 
@@ -345,14 +346,14 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return 0 if self.ttl_ms is None else now - self.ttl_ms
 
     def encode(self) -> bytes:
-        """Encode as JSON with sorted keys, the form in the index row and in answers of the service."""
+        """Return the profile as JSON with sorted keys, the form in the index row and in answers of the service."""
         fields = msgspec.structs.asdict(self).items()
         kept = {name: value for name, value in fields if name not in LATER_FIELDS or value != LATER_FIELDS[name]}
         return msgspec.json.encode(kept, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
-        """Read a profile from the bytes of `encode`.
+        """Return the profile that `encode` wrote.
 
         Raises
         ------
@@ -365,12 +366,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
 
     def check_same(self, wanted: "Profile") -> None:
-        """Refuse an index that was made with other options; one of an older form of texts is none, and keeps it.
+        """Raise an error if the index was made with other options than wanted; an older form of texts is no difference.
 
         Raises
         ------
         ProfileMismatch
-            It names every field that differs, with both values.
+            The error names every field that differs, with both values.
         """
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
@@ -465,13 +466,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def near_limits(near: defaults.NearName, bands: int) -> defaults.NearLimits:
-    """Return the limits of a preset for so many bands: the last one is for documents that share all of them."""
+    """Return the limits of a preset for this number of bands: the last one is for documents that share all of them."""
     limits = defaults.NEAR_LIMITS[near]
     return limits._replace(band_distance=limits.band_distance[-bands:])
 
 
 def _band_fields(options: dict[str, object]) -> dict[str, object]:
-    """Return the fields of bands that options for an index leave open."""
+    """Return the values of the fields of bands that some options leave open."""
     bands, near = options["bands"], options.get("near")
     own = [name for name in defaults.NearLimits._fields if options.get(name) is not None]
     if near is not None and own:
@@ -486,5 +487,5 @@ def _band_fields(options: dict[str, object]) -> dict[str, object]:
     return {"band_bins": defaults.BAND_BINS, "near": None if own else known, **limits._asdict()}
 
 
-# A query asks for it each time, and a scheme keeps what it has computed.
+# Each query needs the scheme, and a scheme caches its tables.
 _parsed = cache(Scheme.parse)

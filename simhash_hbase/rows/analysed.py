@@ -1,4 +1,4 @@
-"""Documents after analysis, in columns and without their texts: searches, decisions and writes take them."""
+"""Analysed documents, in columns and without their texts: the input of searches, decisions and writes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ MAX_METADATA_BYTES = 1 << 10  # Bytes of a document's metadata as JSON, at most.
 SKETCH_VERSION = 1  # Changes whenever the same text would get another sketch.
 SKETCH_WORDS = 8  # A sketch is eight 64-bit words, 64 bytes.
 
-SKETCH_BINS = 64 * SKETCH_WORDS  # A sketch has one bit of each of so many minima.
+SKETCH_BINS = 64 * SKETCH_WORDS  # Number of minima of a sketch, which has one bit of each.
 
 Metadata = Mapping[str, Any]
 T = TypeVar("T")
@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Entries:
-    """*n* documents, a column a property; columns pickle and slice fast where a list of objects does not.
+    """*n* analysed documents, one column for each property: columns pickle and slice faster than a list of objects.
 
-    A column does not change: digests of the ids and the texts are computed once.
+    Columns never change, so digests of the ids and texts are computed once.
 
     Raises
     ------
@@ -40,29 +40,29 @@ class Entries:
     """
 
     ids: Sequence[str]
-    """The callers' ids."""
+    """Ids of the documents: the callers' own, or the stored ones with their collection."""
     simhashes: NDArray[np.uint64]
     """Fingerprints, shape (n,)."""
     sketches: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, SKETCH_WORDS), np.uint64))
     """Sketches, shape (n, 8); rows of zeros where there is none."""
     shingles: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    """Distinct shingles as estimated with the sketch, shape (n,); 0 without one, as of own fingerprints."""
+    """Estimated number of distinct shingles of each text, shape (n,); 0 for a document without a sketch."""
     features: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    """Distinct features, shape (n,); 0 where they are unknown (own fingerprints)."""
+    """Number of distinct features of each text, shape (n,); 0 where only a fingerprint was given."""
     lengths: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    """Characters of the text, shape (n,); 0 where there was none."""
+    """Number of characters of each text, shape (n,); 0 where only a fingerprint was given."""
     digests: Sequence[bytes] = ()
     """16-byte digests of the normalised texts; empty where there was no text."""
     metadata: Sequence[Metadata | None] = ()
-    """The fields that the caller wants to be kept with each document."""
+    """Fields that the caller wants to be kept with each document; None: the document has none."""
     bands: NDArray[np.uint32] | None = None
-    """Segments of the sketch rows, shape (n, bands), of no meaning where `sketched` is false; None: no bands."""
+    """Segments of the sketch rows, shape (n, bands), meaningless for a document without a sketch; None: no bands."""
     passages: Sequence[bytes] | None = None
     """Hashes of the passages of each text, ascending, 8 bytes each, big-endian; None: the index keeps no passages."""
     batch: str | None = None
-    """The batch that all of them come in; None: in none."""
+    """Name of the batch in which these documents come; None: they come in no batch."""
     known_id_digests: Sequence[bytes] | None = None
-    """What `id_digests` has, where another process has computed it; None: not computed."""
+    """The value of `id_digests`, if another process has computed it; None: not computed yet."""
 
     def __post_init__(self) -> None:
         if not {str}.issuperset(map(type, self.ids)):
@@ -77,21 +77,21 @@ class Entries:
 
     @property
     def sketched(self) -> NDArray[np.bool_]:
-        """Whether a document has a sketch, shape (n,)."""
+        """Whether each document has a sketch, shape (n,)."""
         return np.asarray(self.shingles > 0)
 
     @property
     def segments(self) -> NDArray[np.uint32]:
-        """The bands, shape (n, 0) where there are none."""
+        """Segments of the sketch rows as in `bands`; shape (n, 0) where that is None."""
         return np.empty((len(self.ids), 0), np.uint32) if self.bands is None else self.bands
 
     @property
     def packed_passages(self) -> Sequence[bytes]:
-        """The passages, empty where there are none."""
+        """Hashes of the passages of each text as in `passages`; empty bytes where that is None."""
         return [b""] * len(self.ids) if self.passages is None else self.passages
 
     def passages_for(self, *, kept: bool) -> Sequence[bytes]:
-        """Return the packed passages to write: empty ones if the index keeps none, or if the documents have no texts.
+        """Return the packed passages to write: empty if the index keeps none (`kept`) or the documents have no texts.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class Entries:
         return self.packed_passages if kept else [b""] * len(self)
 
     def segments_for(self, bands: int) -> NDArray[np.uint32]:
-        """Return the segments for an index with so many bands; without sketches they may come with none.
+        """Return the segments of sketch rows for an index with this number of bands; zeros for documents without bands.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Entries:
 
     @classmethod
     def of_fingerprints(cls, ids: Sequence[str], simhashes: NDArray[np.uint64]) -> "Entries":
-        """Make entries of ready fingerprints, one an id: no sketch, no text, nothing else known."""
+        """Return documents with ready fingerprints, one for each id, and without text, sketch and anything else."""
         n = len(ids)
         return cls(
             ids=ids,
@@ -135,7 +135,7 @@ class Entries:
 
     @classmethod
     def joined(cls, parts: Sequence["Entries"]) -> "Entries":
-        """Put entries of one batch, one part or more, one behind the other; without sketches they may have fewer bands.
+        """Return the documents of several parts of one batch as one; a part without sketches may have fewer bands.
 
         Raises
         ------
@@ -173,27 +173,27 @@ class Entries:
 
     @cached_property
     def texts(self) -> list[documentcells.Text]:
-        """What `text` returns for each document."""
+        """Fingerprint and digest of each document's text, as `text` returns them."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
         return [documentcells.Text(simhash, digest[: layout.TEXT_BYTES]) for simhash, digest in pairs]
 
     @cached_property
     def id_digests(self) -> list[bytes]:
-        """Digests of the ids: their cells' keys are made of them."""
+        """Digests of the ids, of which the keys of the documents' cells are made."""
         return list(map(id_digest, self.ids) if self.known_id_digests is None else self.known_id_digests)
 
     def with_id_digests(self) -> "Entries":
-        """Return the same with digests that other processes need not compute."""
+        """Return the same documents with `known_id_digests` set, so that other processes need not compute them."""
         return replace(self, known_id_digests=self.id_digests)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> "Entries":
-        """Select documents by position, in the order asked for."""
+        """Return the documents at some positions, in the order of the positions."""
         at: slice | NDArray[np.intp]
         if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
-            # A stretch is not copied.
+            # A slice copies nothing.
             at = slice(rows.start, max(rows.start, rows.stop))
         else:
             at = np.asarray(rows, dtype=np.intp)
@@ -214,12 +214,12 @@ class Entries:
         )
 
     def in_batch(self, name: str | None) -> "Entries":
-        """Return the same documents as they come in a batch; None: in none.
+        """Return the same documents with the name of the batch in which they come; None changes nothing.
 
         Raises
         ------
         InvalidArgument
-            When it is no name of a batch: 1 to 128 bytes of UTF-8 without control characters.
+            When the name has not 1 to 128 bytes of UTF-8 without control characters.
         """
         return self if name is None else replace(self, batch=checked_batch(name))
 
@@ -229,7 +229,7 @@ def _chosen(column: Sequence[T], at: slice | NDArray[np.intp]) -> Sequence[T]:
 
 
 def check_storable(entries: Entries) -> None:
-    """Refuse documents that an index cannot keep; a query may have them."""
+    """Raise `InvalidArgument` for documents that an index cannot store; a query with such a document is allowed."""
     for name, metadata in zip(entries.ids, entries.metadata, strict=True):
         check_id(name)
         problem = metadata_problem(metadata) if metadata else None
@@ -238,8 +238,8 @@ def check_storable(entries: Entries) -> None:
 
 
 def check_id(name: str) -> None:
-    """Refuse an id that an index cannot keep for its length."""
-    # The empty id is that of a query without one.
+    """Raise `InvalidArgument` for an id that is empty or too long to be stored."""
+    # A query without an id has the empty one.
     if not name:
         raise InvalidArgument("the id of a document is empty")
     if len(name) * 4 > MAX_ID_BYTES and len(name.encode(errors="replace")) > MAX_ID_BYTES:
@@ -247,7 +247,7 @@ def check_id(name: str) -> None:
 
 
 def metadata_problem(metadata: Metadata) -> str | None:
-    """Return the reason why metadata cannot be kept; None if it can."""
+    """Return the reason why the metadata of a document cannot be stored; None if it can."""
     if not all(isinstance(key, str) for key in metadata):
         return "has a key that is not a string"
     try:

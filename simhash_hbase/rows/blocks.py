@@ -22,13 +22,13 @@ from simhash_hbase.rows.layout import FLAG_BITS, MAX_TABLES, SEGMENT_BITS, SIMHA
 U64 = np.uint64
 # One fingerprint as an integer, or an array of them: the same operators work on both.
 Simhashes: TypeAlias = Any
-# Up to so many fingerprints, integers are faster than arrays: 4 µs for one, rather than 50.
+# Up to this number of fingerprints, integers are faster than arrays: 4 µs for one, rather than 50.
 FEW = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One choice of blocks."""
+    """A block table: one choice of blocks, whose bits are the segment of its rows' keys."""
 
     flag: int
     blocks: tuple[int, ...]
@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Scheme:
-    """Blocks of which some must agree; complete up to distance ``blocks - choose``.
+    """A block scheme: `choose` of `blocks` blocks must agree; no neighbour within ``blocks - choose`` bits is missed.
 
     Raises
     ------
@@ -52,9 +52,9 @@ class Scheme:
     """
 
     blocks: int
-    """Number of blocks, as even as 64 bits allow; wider ones first."""
+    """Number of blocks of a fingerprint, as even as 64 bits allow; wider ones first."""
     choose: int
-    """Blocks that make up a table's segment."""
+    """Number of blocks that make up a table's segment."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.choose < self.blocks <= SIMHASH_BITS:
@@ -66,7 +66,7 @@ class Scheme:
 
     @classmethod
     def parse(cls, text: str) -> "Scheme":
-        """Read the written form, such as ``5x2`` or ``4x1``; raise `InvalidProfile` when it is none."""
+        """Return the scheme that a text such as ``5x2`` or ``4x1`` names; raise `InvalidProfile` for other texts."""
         numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
         if numbers is None:
             raise InvalidProfile(f"scheme is {text!r}: wanted BLOCKSxCHOSEN, such as 5x2 or 4x1")
@@ -82,13 +82,13 @@ class Scheme:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Bits of each block, from the most significant end."""
+        """Number of bits of each block, from the most significant end."""
         width, wider = divmod(SIMHASH_BITS, self.blocks)
         return (width + 1,) * wider + (width,) * (self.blocks - wider)
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """Every choice of blocks, in the order of their flags."""
+        """The block tables, one for each choice of blocks, in the order of their flags."""
         choices = combinations(range(self.blocks), self.choose)
         return tuple(
             Table(flag, chosen, min(SEGMENT_BITS, sum(self.widths[i] for i in chosen)))
@@ -96,7 +96,7 @@ class Scheme:
         )
 
     def expected_rows(self, documents: int) -> float:
-        """Return how many unrelated rows a query reads in all tables, with so many uniform fingerprints in the index.
+        """Return the expected number of unrelated block rows that a query reads, with this number of random documents.
 
         Examples
         --------
@@ -106,7 +106,7 @@ class Scheme:
         return sum(documents / float(2**table.bits) for table in self.tables)
 
     def prefixes(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Compute segment and flag of every row of every fingerprint.
+        """Return the prefixes, segment and flag, of all block rows of fingerprints.
 
         Returns
         -------
@@ -123,17 +123,17 @@ class Scheme:
         return out
 
     def agreeing(self, a: int, b: int) -> tuple[Table, ...]:
-        """List the tables that join two fingerprints; empty when no scan of one finds the other."""
+        """Return the tables in which two fingerprints have one prefix; empty when no scan of one finds the other."""
         pairs = zip(self.tables, self._prefixes(a), self._prefixes(b), strict=True)
         return tuple(table for table, left, right in pairs if left == right)
 
     def differing_blocks(self, a: int, b: int) -> tuple[int, ...]:
-        """List the blocks in which two fingerprints differ, counted from the most significant end."""
+        """Return the numbers of the blocks in which two fingerprints differ, counted from the most significant end."""
         ends = enumerate(zip(self.widths, accumulate(self.widths), strict=True))
         return tuple(i for i, (width, end) in ends if (a ^ b) >> (SIMHASH_BITS - end) & ((1 << width) - 1))
 
     def _prefixes(self, simhashes: Simhashes) -> Iterator[Simhashes]:
-        """Compute the prefix in each table, of one fingerprint or of an array of them."""
+        """Yield for each table the prefix of one fingerprint, or the prefixes of an array of fingerprints."""
         for flag, moves in self._moves:
             prefix = flag
             for right, mask, left in moves:
@@ -142,7 +142,7 @@ class Scheme:
 
     @cached_property
     def _moves(self) -> tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...]:
-        """Return, for each table, its blocks' moves into the segment: shift right, mask, shift left into a prefix."""
+        """For each table its flag, and how the bits of its blocks move into a prefix: shift right, mask, shift left."""
         moves = []
         for table in self.tables:
             parts, room = [], SEGMENT_BITS

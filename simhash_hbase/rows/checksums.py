@@ -1,27 +1,27 @@
-"""The checksum at the end of a cell: a CRC-32, which tells that a bit of the cell has changed, and which one it was."""
+"""The checksum at the end of a cell, a CRC-32: it shows that a bit of the cell has changed, and which one."""
 
 import zlib
 from typing import Final
 
 PLACEHOLDER: Final = 2**32 - 1
-"""The last field of a cell before its checksum is known: MessagePack takes five bytes for it, of which four are the
-number."""
+"""The last field of an encoded cell until the checksum replaces it: MessagePack takes five bytes for it, of which the
+last four are the number."""
 
 _BYTES: Final = 4
 _POLYNOMIAL: Final = 0xEDB88320
 """The polynomial of zlib's CRC-32 without its highest term; the lowest bit is that of the highest power."""
 _MOST_BITS: Final = 91_607
-"""In a longer cell, two changed bits may look like another one that has changed."""
+"""Most bits of a cell that is mended: in a longer one, two changed bits may look like another single one."""
 
 
 def sealed(encoded: bytes) -> bytes:
-    """Return a cell that ends with a checksum in place of `PLACEHOLDER`."""
+    """Return an encoded cell with its checksum in place of the `PLACEHOLDER` at its end."""
     covered = encoded[:-_BYTES]
     return covered + zlib.crc32(covered).to_bytes(_BYTES, "big")
 
 
 def is_sealed(value: bytes) -> bool:
-    """Return whether the last bytes of a cell are the checksum of those before.
+    """Return whether the last four bytes of a cell are the checksum of the bytes before them.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def is_sealed(value: bytes) -> bool:
 
 
 def mended(value: bytes) -> bytes | None:
-    """Put back the one bit of a cell that has changed; return None if more have, as far as its checksum tells.
+    """Return a damaged cell with the one bit that has changed put back; None if the checksum shows no such bit.
 
     Examples
     --------

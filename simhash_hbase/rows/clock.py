@@ -12,20 +12,20 @@ MS_A_DAY = 86_400_000
 LAST_MS = 253_402_300_799_999  # The last millisecond of the year 9999, the latest that can be shown.
 
 Since: TypeAlias = datetime | str
-"""A time; without a zone it is UTC. As text: ISO 8601, or an age such as ``7d``, ``12h`` or ``30m``."""
+"""A time as a user gives it; without a zone it is UTC. Text is ISO 8601, or an age such as ``7d``, ``12h``, ``30m``."""
 
 _MS: Final = {"d": MS_A_DAY, "h": 3_600_000, "m": 60_000}
 _AGE = re.compile(r"([0-9]{1,9})([dhm])")
 
 
 def now_ms() -> int:
-    """Read this machine's clock."""
+    """Return the time of this machine's clock, in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
-@lru_cache(maxsize=4_096)  # Documents of one batch have one time.
+@lru_cache(maxsize=4_096)  # The documents of a batch have the same time.
 def rfc3339(ms: int) -> str:
-    """Write a time as RFC 3339 in UTC.
+    """Return a time, in milliseconds since 1970, as text of RFC 3339 in UTC.
 
     Examples
     --------
@@ -37,9 +37,9 @@ def rfc3339(ms: int) -> str:
 
 
 def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
-    """Read a point in time; an age is counted back from `now`, in ms since 1970.
+    """Return the time that a user gave; an age counts back from `now`, in milliseconds since 1970.
 
-    `name` is how the error of a bad value calls the parameter.
+    The error for a bad value calls the parameter `name`.
 
     Examples
     --------
@@ -61,5 +61,5 @@ def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
 
 
 def since_ms(since: Since, now: int, *, name: str = "since") -> int:
-    """Read a point in time as milliseconds since 1970."""
+    """Return the time that a user gave, in milliseconds since 1970; see `parse_since`."""
     return round(parse_since(since, now, name=name).timestamp() * 1000)

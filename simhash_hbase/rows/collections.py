@@ -2,12 +2,12 @@
 
 A stored id names its collection: U+0000, the name, U+0000, the caller's id. The rows of a collection have other
 segments: its fingerprints and the segments of its other rows are combined by exclusive or with a digest of the name,
-which leaves all distances as they are. The digest has a key, the secret of the index, which nobody is shown: who may
-write to one collection, ready fingerprints too, cannot choose what it keeps, and so cannot crowd the rows of a document
-of another one. BLAKE2b with a key is a message authentication code (RFC 7693); a tenant sees fingerprints before the
-mask alone, so it learns nothing of it. Rows of two collections may still have one prefix, so a found document counts
-by its stored id. Without a collection everything is stored as it is given; only an id that itself begins with U+0000
-gets two more before it.
+which leaves all distances as they are. The digest has a key, the secret of the index, which nobody is shown. So a user
+who may write to one collection, even ready fingerprints, cannot choose the fingerprints that are stored, and cannot
+crowd the rows of documents of another collection. BLAKE2b with a key is a message authentication code (RFC 7693); a
+tenant sees only fingerprints without the mask, so it learns nothing of the digest. Rows of two collections may still
+have one prefix, so the stored id of a document decides whether it belongs to the collection. Without a collection
+everything is stored as it is given; only an id that itself begins with U+0000 gets two more before it.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ MARK = "\0"
 
 
 class Collection:
-    r"""The documents of an index that have one name in common, or none.
+    r"""A collection of an index, or its part without a name; converts ids and fingerprints to stored ones and back.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class Collection:
         1 to 128 bytes of UTF-8 without control characters. Names are compared as they are: neither case nor Unicode
         normal form is changed.
     secret : bytes, optional
-        Of the index, 32 random bytes; None for an index of 1.0, whose masks follow from the names alone.
+        The secret of the index, 32 random bytes; None for an index of 1.0, whose masks follow from the names alone.
 
     Raises
     ------
     InvalidArgument
-        When it is no such name.
+        When the name is not of this form.
 
     Examples
     --------
@@ -59,17 +59,17 @@ class Collection:
         self._segment_mask = np.uint32(int.from_bytes(digest[layout.SIMHASH_BYTES :], "big"))
 
     def stored_id(self, document_id: str) -> str:
-        """Return the id under which the index keeps a document."""
+        """Return the stored id for a caller's id: the id with the name of the collection before it."""
         document_id = keys.checked_id_type(document_id)
         bare = self.name is None and document_id[:1] != MARK
         return document_id if bare else self._prefix + document_id
 
     def masked(self, simhash: int) -> int:
-        """Return the fingerprint that is stored for one, and the other way round."""
+        """Return the stored fingerprint for a caller's one, or the caller's for a stored one, by the same mask."""
         return simhash ^ self._simhash_mask
 
     def stored(self, entries: Entries) -> Entries:
-        """Return documents as the index keeps them."""
+        """Return a caller's documents with the ids, fingerprints and hashes that the index stores."""
         ids = entries.ids
         try:
             if self.name is None and MARK not in {name[:1] for name in ids}:
@@ -77,16 +77,16 @@ class Collection:
             if self.name is not None:
                 return self._masked(entries, [self._prefix + name for name in ids])
         except TypeError:
-            # One of the ids is no string, and `stored_id` says which.
+            # One of the ids is no string; the error of `stored_id` names it.
             pass
         return self._masked(entries, list(map(self.stored_id, ids)))
 
     def given(self, stored: Entries) -> Entries:
-        """Return stored documents as a caller gives them."""
+        """Return stored documents with the ids, fingerprints and hashes that their caller gave."""
         return self._masked(stored, list(map(own_id, stored.ids)))
 
     def holds(self, stored_id: str) -> bool:
-        """Return whether the document of a stored id belongs to it."""
+        """Return whether a stored id is of this collection."""
         return collection_of(stored_id) == (self.name or "")
 
     def _masked(self, entries: Entries, ids: Sequence[str]) -> Entries:
@@ -96,7 +96,7 @@ class Collection:
         return replace(entries, ids=ids, simhashes=simhashes, bands=bands, passages=passages, known_id_digests=None)
 
     def masked_passages(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the hashes that are stored for those of passages: the upper 32 bits are the segments of their rows."""
+        """Return the stored hashes for hashes of passages; their upper 32 bits are the segments of the passage rows."""
         return hashes ^ np.uint64(int(self._segment_mask) << layout.SEGMENT_BITS)
 
     def _masked_passages(self, packed: bytes) -> bytes:
@@ -115,7 +115,7 @@ def collection_of(stored_id: str) -> str:
 
 
 def own_id(stored_id: str) -> str:
-    r"""Return the caller's id out of a stored one.
+    r"""Return the caller's id that a stored id contains.
 
     Examples
     --------

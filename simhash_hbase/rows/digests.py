@@ -1,4 +1,4 @@
-"""BLAKE2b, as hashlib has it: that loads OpenSSL when it is imported, a look-up's fiftieth part."""
+"""The hash BLAKE2b without the import of hashlib, which loads OpenSSL and takes a fiftieth of a look-up's time."""
 
 try:
     from _blake2 import blake2b
@@ -9,5 +9,5 @@ __all__ = ["blake2b", "digest_of"]
 
 
 def digest_of(content: bytes) -> str:
-    """Digest some content, to notice when it is another one."""
+    """Return the 16-byte BLAKE2b digest of some content in hex, by which a change of it is noticed."""
     return blake2b(content, digest_size=16).hexdigest()

@@ -2,7 +2,7 @@
 
 A *member* cell has the fields that a search needs and lives in the row of the fingerprint. The *document* cell is
 the one authoritative word on an id: a member counts only while the document cell names its text. A `Change` has
-the old and the new form of a document cell, and lists the cells that nothing names afterwards.
+the old and the new form of a document cell, and lists the members and copies that become stale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ class Text(NamedTuple):
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
 
     def is_same(self, other: "Text") -> bool:
-        """Compare two texts of an id; where one of them is only a fingerprint, the fingerprint decides.
+        """Return whether two texts of an id are the same; where one is only a fingerprint, the fingerprints decide.
 
         Examples
         --------
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
 
 
 class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A document as the row of its fingerprint holds it."""
+    """A member cell: a document as it is stored in the row of its fingerprint."""
 
     id: str  # The caller's id, whole: it is compared, not only its digest.
     added: Milliseconds  # When it was added, ms since 1970.
@@ -81,25 +81,25 @@ class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def shingles(self) -> int:
-        """Distinct shingles of its text as estimated; 0 without a sketch."""
+        """Estimated number of distinct shingles of its text; 0 without a sketch."""
         return int.from_bytes(self.sketch[SKETCH_BYTES : SKETCH_BYTES + COUNT_BYTES], "big")
 
 
 class PassageMember(Member, array_like=True, frozen=True, gc=False):
-    """A document of an index that keeps passages, whose text has some."""
+    """A member cell in an index that keeps passages, of a text that has some."""
 
     passages: bytes = b""  # The hashes of its passages, ascending, 8 bytes each, big-endian.
 
 
 class RowFields(NamedTuple):
-    """The fields of members of which, with their fingerprints, all their rows are made."""
+    """Sketches and packed passages of members: with the fingerprints, all their block rows are made of these."""
 
     sketches: list[bytes]
     passages: list[bytes]
 
 
 class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The authoritative cell of an id; it changes by compare-and-set of the whole value only."""
+    """A document cell, the authoritative state of an id; it is changed only by compare-and-set of the whole value."""
 
     id: str  # The caller's id, whole.
     simhash: Count  # The fingerprint under which its member is.
@@ -108,8 +108,8 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     stamp: Milliseconds
     """The highest timestamp used for its member cell: the next write or delete of that cell goes above it."""
     order: tuple[Milliseconds, Count] = (0, 0)
-    """Milliseconds and the sequence within the batch: which of two documents was first."""
-    token: bytes = b""  # The attempt that wrote a claim's cell.
+    """Milliseconds, then the sequence within the batch: the lower of two documents was first."""
+    token: bytes = b""  # Names the attempt of a claim that wrote the cell.
     of: str | None = None  # For a duplicate: the id of its original.
     distance: Bits | None = None  # For a duplicate: bits between its fingerprint and the original's.
     similarity: Share | None = None
@@ -120,22 +120,22 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
     of_text: Text | None = None  # For a duplicate: the text of its original when this was decided.
     batch: str | None = None
-    """The batch that brought the text; None, which is not written, for a document that came in none."""
+    """Name of the batch that brought the text; None, which is not written, for a document that came in none."""
 
     @property
     def text(self) -> Text:
-        """The text that the cell speaks of."""
+        """Fingerprint and digest of the text that the cell is about."""
         return Text(self.simhash, self.digest)
 
     @property
     def key(self) -> tuple[bytes, bytes]:
-        """Row and qualifier of the cell itself."""
+        """Row and qualifier of the document cell itself."""
         return document_key(id_digest(self.id))
 
     def kept_key(self, digest: bytes) -> tuple[bytes, bytes]:
-        """Return row and qualifier of the cell that goes with it: its member, or its entry among its original's copies.
+        """Return row and qualifier of the member cell, or for a duplicate of its cell among the original's copies.
 
-        `digest`: of the document's id.
+        `digest` is the digest of the document's id.
         """
         if self.of is not None and self.is_duplicate:
             return copies_row(id_digest(self.of)), digest
@@ -143,7 +143,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def copy_key(self) -> tuple[bytes, bytes] | None:
-        """Row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
+        """Row and qualifier of a duplicate's cell among its original's copies, by the decision in force; else None."""
         decision = self.in_force()
         if decision is None or not decision.is_duplicate or decision.of is None:
             return None
@@ -156,7 +156,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether it was decided that the document duplicates another one."""
+        """Whether the decision is that the document duplicates another one."""
         return self.state == "duplicate"
 
     @property
@@ -170,7 +170,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return self.state in GONE_STATES
 
     def in_force(self) -> "DocumentState | None":
-        """Return the last decision in the cell, which everyone but claims goes by; None if there was none.
+        """Return the last decision in the cell, which counts while a claim is undecided; None if there was none.
 
         Examples
         --------
@@ -189,43 +189,43 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return decision if decision and not decision.is_gone and decision.seen >= since else None
 
     def found(self, since: int = 0) -> "DocumentState | None":
-        """Return the decision in force if queries find the document by it, and it was seen since then."""
+        """Return the decision in force if queries find the document and it was seen at `since` or later; else None."""
         decision = self.shown(since)
         return decision if decision and decision.is_found else None
 
     def found_under(self, text: Text, since: int = 0) -> "DocumentState | None":
-        """Return the decision in force if queries find the document by it under this text."""
+        """Return the decision in force if queries find the document by this text, seen since `since`; else None."""
         decision = self.found(since)
         is_under = decision is not None and decision.simhash == text.simhash and decision.digest == text.digest
         return decision if is_under else None
 
     def recorded(self, text: Text, since: int) -> "DocumentState | None":
-        """Return the decision in force if it is about this text, and the document was seen since then."""
+        """Return the decision in force if it is about this text, seen at `since` or later; else None."""
         decision = self.shown(since)
         return decision if decision and decision.text.is_same(text) else None
 
     def member_texts(self) -> set[Text]:
-        """List the texts under which the document may have a member: that of this state and of the one before it."""
+        """Return the texts under which the document may have a member: that of this state and of the one before it."""
         named = (self, self.previous) if self.previous else (self,)
         return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
 
     def outdated_keys(self, new: "DocumentState") -> list[tuple[bytes, bytes]]:
-        """List the keys of the members and copies that become stale when `new` replaces this document cell."""
+        """Return the keys of the members and copies that become stale when `new` replaces this document cell."""
         copies = [key for key in (self.copy_key,) if key and key != new.copy_key]
         texts = {state.text for state in (self, self.previous) if state is not None} - new.member_texts()
         return [*copies, *(member_key(text, id_digest(self.id)) for text in sorted(texts))]
 
     def abandoned(self) -> "DocumentState":
-        """Make the cell of a claim that was given up: the decision before it returns."""
+        """Return the document cell after its claim is given up: the decision before it, or the state ``aborted``."""
         return self.in_force() or msgspec.structs.replace(self, state="aborted")
 
 
 StoredState: TypeAlias = tuple[DocumentState, bytes]
-"""The decoded document cell, and its bytes."""
+"""A decoded document cell, and its bytes as they were read."""
 
 
 class Change(NamedTuple):
-    """One document of a batch on its way into the store."""
+    """The change of the document cell of one document of a batch: its old state and its new one."""
 
     at: int  # Position of the document in the batch.
     digest: bytes  # Digest of the document's id.
@@ -236,7 +236,7 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState, *, checksum: bool) -> "Change":
-        """Make the change of a document cell that was read, or is not there."""
+        """Return the change of a document cell from the stored state, None if there is none, to a new state."""
         old, old_value = stored or (None, None)
         return cls(at, digest, old, old_value, new, checksum)
 
@@ -262,36 +262,36 @@ class Change(NamedTuple):
 
     @property
     def before(self) -> DocumentState | None:
-        """The decision that the change replaces."""
+        """The decision in force that the change replaces; None if there was none."""
         return self.old and self.old.in_force()
 
     @property
     def moves(self) -> bool:
-        """Whether the document was there with another text."""
+        """Whether the decision that the change replaces is about another text."""
         return self.before is not None and not self.before.text.is_same(self.new.text)
 
     @property
     def is_known(self) -> bool:
-        """Whether the index held the id."""
+        """Whether the index had a decision about the id, other than a removal or an aborted claim."""
         return self.before is not None and not self.before.is_gone
 
     @property
     def has_rows(self) -> bool:
-        """Whether the block rows stand already, because the document counts under this fingerprint."""
+        """Whether the block rows are written already: queries found the document by this fingerprint before."""
         return self.before is not None and self.before.is_found and self.before.simhash == self.new.simhash
 
 
 def removal(at: int, stored: StoredState, *, checksum: bool) -> Change:
-    """Make the change that takes a document out of the index."""
+    """Return the change that takes a document out of the index."""
     old, _ = stored
     gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
     return Change.of(at, id_digest(old.id), stored, gone, checksum=checksum)
 
 
 def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
-    """Return whether a duplicate's original is gone or has another text since: ``of_removed`` of answers.
+    """Return whether a duplicate's original is gone or has another text by now: ``of_removed`` of answers.
 
-    `of_text` is that of the duplicate's cell, and `standing` the original's text now; None: no query finds it.
+    `of_text` is the field of the duplicate's cell. `standing` is the original's text now; None: no query finds it.
     """
     return standing is None or not (of_text is None or of_text.is_same(standing))
 
@@ -305,20 +305,20 @@ _PREVIOUS: Final = DocumentState.__struct_fields__.index("previous")
 
 
 def encode(record: Member | DocumentState, *, checksum: bool) -> bytes:
-    """Encode a member or a document state; equal records have equal bytes, as compare-and-set needs.
+    """Return the bytes of a member or document cell; equal records have equal bytes, as compare-and-set needs.
 
-    A cell with a checksum has all fields. Without one it has the bytes that it had before there were batches, passages
-    and checksums, if it has none of these.
+    A cell with a checksum has all fields. A cell without a checksum, a batch and passages has the bytes that it had
+    in versions that did not know these.
     """
     return _encoded(_written_fields(record, whole=checksum), checksum=checksum)
 
 
 def encode_columns(columns: Sequence[Iterable[Any]], *, checksum: bool) -> list[bytes]:
-    """Encode records as `encode` does, of which the fields are columns in the order of `PassageMember` or a state."""
+    """Return the cells of records, given as one column for each field of `PassageMember` or `DocumentState`."""
     if checksum:
         sealed = zip(*columns, repeat(checksums.PLACEHOLDER), strict=False)
         return list(map(checksums.sealed, map(_encode, sealed)))
-    # What is left out where there is none, passages or batch, is the last field.
+    # The last field, passages or batch, is left out where it is empty.
     return [_encode(fields if fields[-1] else fields[:-1]) for fields in zip(*columns, strict=True)]
 
 
@@ -327,7 +327,7 @@ def _encoded(fields: tuple[Any, ...], *, checksum: bool) -> bytes:
 
 
 def _written_fields(record: Member | DocumentState, *, whole: bool) -> tuple[Any, ...]:
-    """List the fields of a cell in their order; if not `whole`, passages or batch are left out where there are none."""
+    """Return the fields of a cell in order; unless `whole`, passages or batch are left out where there are none."""
     fields = msgspec.structs.astuple(record)
     if isinstance(record, Member):
         return (*fields, b"") if whole and not isinstance(record, PassageMember) else fields
@@ -351,7 +351,7 @@ DECODED_AT_ONCE: Final = 4_096
 
 
 def sketch_bytes(bands: int) -> int:
-    """Return the length of a member's sketch in bytes."""
+    """Return the length of a member's sketch in bytes, in an index with this number of bands."""
     return SKETCH_BYTES + COUNT_BYTES + SEGMENT_BYTES * bands
 
 
@@ -362,7 +362,7 @@ def _corrupt_cell(reason: str) -> CorruptIndex:
 
 
 def decode_member(value: bytes, *, bands: int) -> Member:
-    """Decode a member cell of an index with so many bands."""
+    """Return the member in a cell's bytes, of an index with this number of bands; raise `CorruptIndex` for damage."""
     decoder = _passage_members if value[:1] in _WITH_PASSAGES else _members
     try:
         member = decoder.decode(value)
@@ -376,7 +376,7 @@ def decode_member(value: bytes, *, bands: int) -> Member:
 
 
 def id_of(value: bytes) -> str:
-    """Return the stored id that a cell has, of any kind, if it decodes."""
+    """Return the stored id in the bytes of a member, copy or document cell; errors of msgspec are let through."""
     return _named.decode(value).id
 
 
@@ -396,7 +396,7 @@ def decode_row_fields(values: Sequence[bytes], *, bands: int) -> RowFields:
     for start in range(0, len(values), DECODED_AT_ONCE):
         some = values[start : start + DECODED_AT_ONCE]
         try:
-            # One call for all: as elements of an array.
+            # One call decodes all cells, as the elements of an array.
             members = _many_members.decode(b"".join([_MANY, len(some).to_bytes(4, "big"), *some]))
             fit = {0, sketch_bytes(bands)}.issuperset(len(member.sketch) for member in members) and not any(
                 len(member.passages) % PASSAGE_BYTES for member in members
@@ -419,7 +419,7 @@ def decode_row_fields(values: Sequence[bytes], *, bands: int) -> RowFields:
 
 
 def decode_document(value: bytes) -> DocumentState:
-    """Decode a document cell."""
+    """Return the state in the bytes of a document cell; raise `CorruptIndex` if they do not decode."""
     try:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -427,7 +427,7 @@ def decode_document(value: bytes) -> DocumentState:
 
 
 def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
-    """Decode a document cell and check that it belongs at `key`, its row and qualifier; raise `CorruptIndex` if not.
+    """Return the state in a document cell read at `key`, row and qualifier; raise `CorruptIndex` if it is misplaced.
 
     A cell that does not decode, or whose decision contradicts itself, is corrupt, too.
     """
@@ -443,7 +443,7 @@ def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
 
 
 def is_member_of(key: tuple[bytes, bytes], member: Member) -> bool:
-    """Return whether a member cell can be the one at this row and qualifier.
+    """Return whether a member belongs at this row and qualifier, by its id and the digest of its text.
 
     A member that was made again from its document has no digest, while its key still has that of the text.
     """
@@ -458,6 +458,6 @@ def is_member_of(key: tuple[bytes, bytes], member: Member) -> bool:
 
 
 def is_copy_of(key: tuple[bytes, bytes], copy: Member) -> bool:
-    """Return whether a cell among the copies of an original can be the one at this row and qualifier."""
+    """Return whether a copy belongs at this row and qualifier among the copies of an original, by its id."""
     row, qualifier = key
     return row == copies_row(row_digest(row)) and qualifier == id_digest(copy.id)

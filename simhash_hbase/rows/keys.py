@@ -25,7 +25,7 @@ OWNER_BITS = 64 - layout.PREFIX_BITS
 FEW = 64
 FLAGS = U64((1 << layout.FLAG_BITS) - 1)  # Mask of the flag in a prefix.
 NO_PREFIX = U64((1 << layout.PREFIX_BITS) - 1)
-"""A prefix that no row has: it is behind all prefixes of family ``b``."""
+"""A prefix that no row has: it is above all prefixes of family ``b``."""
 
 _DOCUMENT = bytes([layout.FLAG_DOCUMENT])
 _COPIES = bytes([layout.FLAG_COPIES])
@@ -43,16 +43,16 @@ class BlockRows(NamedTuple):
 
     @classmethod
     def empty(cls) -> "BlockRows":
-        """Return block rows of which there are none."""
+        """Return no block rows: two empty arrays."""
         return cls(np.empty(0, dtype=U64), np.empty(0, dtype=U64))
 
     def where(self, chosen: NDArray[np.bool_]) -> "BlockRows":
-        """Select rows."""
+        """Return the rows for which a mask is true."""
         return BlockRows(self.prefixes[chosen], self.simhashes[chosen])
 
     @classmethod
     def merged(cls, *parts: "BlockRows") -> "BlockRows":
-        """Put rows of several kinds into one order."""
+        """Return the rows of several sorted parts as one, sorted and without repeats."""
         prefixes, simhashes = (np.concatenate(column) for column in zip(*parts, strict=True))
         # A stable sort finds the parts, which are sorted, and merges them; few rows have a prefix in common.
         order = np.argsort(prefixes, kind="stable")
@@ -64,7 +64,7 @@ class BlockRows(NamedTuple):
         return cls(prefixes, simhashes).without_repeats()
 
     def without_repeats(self) -> "BlockRows":
-        """Keep each of some sorted rows once."""
+        """Return these sorted rows without repeats."""
         new = np.ones(len(self.prefixes), np.bool_)
         np.not_equal(self.prefixes[1:], self.prefixes[:-1], out=new[1:])
         new[1:] |= self.simhashes[1:] != self.simhashes[:-1]
@@ -72,7 +72,7 @@ class BlockRows(NamedTuple):
 
 
 def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Expand fingerprints to all their block rows."""
+    """Return the block rows of fingerprints: one for each fingerprint in each table of the scheme."""
     ascending = distinct(simhashes)
     # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
     prefixes, owners = sort_prefixes(scheme.prefixes(ascending))
@@ -80,9 +80,9 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
 
 
 def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Compute segment and flag of every sketch row of every document: flags behind those of the scheme's tables.
+    """Return the prefixes of the sketch rows of documents, shape (n, bands); their flags follow those of the tables.
 
-    Documents that are not `present` get `NO_PREFIX`, which is no row's.
+    Documents without a sketch, which are not `present`, get `NO_PREFIX`, which no row has.
     """
     first = len(scheme.tables) + 1
     flags = np.arange(first, first + segments.shape[1], dtype=U64)
@@ -90,25 +90,25 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
 
 
 def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Make the sketch rows of documents from the prefixes of `band_prefixes`."""
+    """Return the sketch rows of documents, from the prefixes of `band_prefixes` and their fingerprints."""
     owners, bands = np.nonzero(prefixes != NO_PREFIX)
     return BlockRows.merged(BlockRows(prefixes[owners, bands], simhashes[owners]))
 
 
 def passage_prefixes(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Compute segment and flag of the row of each passage from its hash."""
+    """Return the prefix, segment and flag, of the row of each passage, from its hash."""
     return hashes >> U64(layout.SEGMENT_BITS) << U64(layout.FLAG_BITS) | U64(layout.FLAG_PASSAGES)
 
 
 def passage_rows(passages: Sequence[bytes], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Make the passage rows of documents from their hashes, packed as members hold them."""
+    """Return the passage rows of documents, from the packed hashes of their passages and their fingerprints."""
     counts = [len(packed) // layout.PASSAGE_BYTES for packed in passages]
     prefixes = passage_prefixes(unpack_simhashes(b"".join(passages)))
     return BlockRows.merged(BlockRows(prefixes, np.repeat(simhashes, counts)))
 
 
 def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sort integers and drop repeats, as numpy's `unique` does, and many times faster for a million of these."""
+    """Return integers sorted and without repeats, as numpy's `unique` does, but many times faster for a million."""
     if len(values) <= FEW:
         return np.array(sorted(set(values.tolist())), dtype=U64)
     ascending = np.sort(values)
@@ -118,19 +118,19 @@ def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """Sort the prefixes of many fingerprints, and say whose each is."""
+    """Return the prefixes of fingerprints, shape (n, tables), sorted, and the position of each one's fingerprint."""
     n, tables = prefixes.shape
     if n > 1 << OWNER_BITS:
         order = np.argsort(prefixes.reshape(-1), kind="stable")
         return prefixes.reshape(-1)[order], order // tables
-    # Prefix and owner fit into one integer, and sorting integers is many times faster than sorting their places.
+    # Prefix and owner fit into one integer, and sorting integers is many times faster than `argsort`.
     keys = (prefixes << U64(OWNER_BITS) | np.arange(n, dtype=U64)[:, np.newaxis]).reshape(-1)
     keys.sort()
     return keys >> U64(OWNER_BITS), (keys & U64((1 << OWNER_BITS) - 1)).astype(np.intp)
 
 
 def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
-    """Pack the block rows of one fingerprint in the order of their flags, 13 bytes each.
+    """Return the keys of the block rows of one fingerprint, 13 bytes each, in the order of their flags.
 
     Examples
     --------
@@ -142,19 +142,19 @@ def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
 
 
 def packed_rows(rows: BlockRows) -> list[bytes]:
-    """Pack block rows, a key each."""
+    """Return the keys of block rows, 13 bytes each, as a list."""
     return _cut(pack_rows(rows), layout.BLOCK_ROW_BYTES)
 
 
 def pack_rows(rows: BlockRows) -> bytes:
-    """Pack block rows one behind the other, 13 bytes each."""
+    """Return the keys of block rows, 13 bytes each, as one byte string."""
     keys = _with_prefixes(rows.prefixes, _PACKED_ROW)
     keys["simhash"] = rows.simhashes
     return keys.tobytes()
 
 
 def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
-    """Read rows from the bytes of `pack_rows`."""
+    """Return the block rows whose keys are in a byte string of `pack_rows`."""
     if not len(packed):
         return BlockRows.empty()
     keys = np.frombuffer(packed, _PACKED_ROW)
@@ -162,39 +162,39 @@ def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
 
 
 def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
-    """Pack prefixes, 5 bytes each."""
+    """Return prefixes as 5 bytes each, in a list."""
     if len(prefixes) <= FEW:
         return list(map(pack_prefix, prefixes.tolist()))
     return _cut(_with_prefixes(prefixes, _PACKED_PREFIX).tobytes(), layout.PREFIX_BYTES)
 
 
 def pack_prefix(prefix: int) -> bytes:
-    """Pack one prefix."""
+    """Return one prefix as 5 bytes."""
     return prefix.to_bytes(layout.PREFIX_BYTES, "big")
 
 
 def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
-    """Read prefixes that stand one behind the other."""
+    """Return the prefixes in a byte string, 5 bytes each."""
     return _prefixes_of(np.frombuffer(packed, _PACKED_PREFIX))
 
 
 def row_prefix(row: bytes) -> int:
-    """Read the prefix that a row begins with; a shorter key, as regions have, is filled up with zero bytes."""
+    """Return the prefix with which a row key begins; a shorter key, as regions have, is filled up with zero bytes."""
     return int.from_bytes(row[: layout.PREFIX_BYTES].ljust(layout.PREFIX_BYTES, b"\0"), "big")
 
 
 def row_bounds(start: int, stop: int) -> tuple[bytes, bytes | None]:
-    """Make the keys that bound the rows of the prefixes from `start` to before `stop`; None: there is no later row."""
+    """Return first key and exclusive end of the rows with prefixes in ``[start, stop)``; None: no row comes later."""
     return pack_prefix(start), None if stop >= ALL_PREFIXES else pack_prefix(stop)
 
 
 def pack_simhash(simhash: int) -> bytes:
-    """Pack one fingerprint."""
+    """Return one fingerprint as 8 bytes."""
     return simhash.to_bytes(layout.SIMHASH_BYTES, "big")
 
 
 def unpack_simhashes(packed: bytes) -> NDArray[np.uint64]:
-    """Read fingerprints that stand one behind the other."""
+    """Return the fingerprints in a byte string, 8 bytes each."""
     return np.frombuffer(packed, dtype=">u8").astype(U64)
 
 
@@ -213,7 +213,7 @@ def prefix_stop(prefix: bytes) -> bytes:
 
 
 def checked_id_type(document_id: object) -> str:
-    """Return an id, or refuse one that is no string."""
+    """Return an id as a plain str; raise `InvalidArgument` if it is no string."""
     if not isinstance(document_id, str):
         kind = type(document_id).__name__
         raise InvalidArgument(f"the id {short_repr(document_id)} is of type {kind}: wanted a string")
@@ -233,7 +233,7 @@ def check_simhash(simhash: object) -> int:
 
 
 def id_digest(document_id: str) -> bytes:
-    """Digest an id: 16 bytes of BLAKE2b over its UTF-8."""
+    """Return the digest of an id: 16 bytes of BLAKE2b over its UTF-8."""
     try:
         encoded = (document_id if type(document_id) is str else checked_id_type(document_id)).encode()
     except UnicodeEncodeError as error:
@@ -242,34 +242,34 @@ def id_digest(document_id: str) -> bytes:
 
 
 def document_row(digest: bytes) -> bytes:
-    """Make the row key of a document from the digest of its id."""
+    """Return the row key of a document, from the digest of its id."""
     return digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest
 
 
 def document_key(digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of the document cell of an id; `digest`: of the id."""
+    """Return row and qualifier of the document cell of an id, from the digest of the id."""
     return document_row(digest), layout.STATE_QUALIFIER
 
 
 def member_key(text: tuple[int, bytes], digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of the member cell of a text, its fingerprint and digest; `digest`: of the id."""
+    """Return row and qualifier of a member cell, from fingerprint and digest of its text and the digest of its id."""
     simhash, text_digest = text
     return member_row(simhash), digest + text_digest
 
 
 def copies_row(digest: bytes) -> bytes:
-    """Make the row key of an original's copies from the digest of its id."""
+    """Return the row key of the copies of an original, from the digest of the original's id."""
     return digest[: layout.SEGMENT_BYTES] + _COPIES + digest
 
 
 def member_row(simhash: int) -> bytes:
-    """Make the row key under which all documents with this fingerprint are."""
+    """Return the row key of the members of a fingerprint, the documents that have it."""
     packed = pack_simhash(simhash)
     return packed[: layout.SEGMENT_BYTES] + _MEMBERS + packed
 
 
 def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
-    """Make the members' row keys of several fingerprints, in their order."""
+    """Return the row keys of the members of several fingerprints, in the order of the fingerprints."""
     if len(simhashes) <= FEW:
         return list(map(member_row, simhashes.tolist()))
     prefixes = simhashes >> U64(32) << U64(layout.FLAG_BITS) | U64(layout.FLAG_MEMBERS)
@@ -277,7 +277,7 @@ def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
 
 
 def index_row(name: str) -> bytes:
-    """Make the row key of one of the index's own rows."""
+    """Return the row key of a row of the index itself, by its name."""
     return bytes(layout.SEGMENT_BYTES) + bytes([layout.FLAG_INDEX]) + name.encode("ascii")
 
 
@@ -287,17 +287,17 @@ def row_flag(row: bytes) -> int:
 
 
 def row_simhash(row: bytes) -> int:
-    """Read the fingerprint at the end of a block row or a members row."""
+    """Return the fingerprint at the end of the key of a block row or a members row."""
     return int.from_bytes(row[layout.PREFIX_BYTES :], "big")
 
 
 def row_digest(row: bytes) -> bytes:
-    """Read the id's digest at the end of a document row or a row of copies."""
+    """Return the id's digest at the end of the key of a document row or a row of copies."""
     return row[layout.PREFIX_BYTES :]
 
 
 def _with_prefixes(prefixes: NDArray[np.uint64], form: np.dtype[np.void]) -> NDArray[np.void]:
-    """Make packed keys of which the prefixes alone are filled in."""
+    """Return an array of keys in which only the prefixes are filled in."""
     keys = np.empty(len(prefixes), form)
     keys["segment"] = prefixes >> U64(layout.FLAG_BITS)
     keys["flag"] = prefixes & FLAGS

@@ -1,4 +1,4 @@
-"""The form of a row key, in numbers: ``segment (4 bytes) | flag (1 byte) | rest``.
+"""The form of row keys, ``segment (4 bytes) | flag (1 byte) | rest``, and the lengths and flags in it.
 
 Every row of an index has this form, so all kinds of rows spread evenly over the regions of a table. The flag tells the
 kinds apart; segment and flag together are the *prefix* that a scan asks for.

@@ -1,4 +1,4 @@
-"""Strings from callers, names of collections and batches; without numpy, for callers such as help that check these."""
+"""Checks of strings from callers, such as names of collections and batches; without numpy, since help needs them."""
 
 from typing import overload
 
@@ -8,17 +8,17 @@ MAX_NAME_BYTES = 128  # Bytes of a name in UTF-8, at most.
 
 
 def exact(string: str) -> str:
-    """Return a string of a subclass of str, such as numpy's and lxml's, as the str that it is."""
+    """Return a string of a subclass of str, such as numpy's and lxml's, as a plain str."""
     return str.__str__(string)
 
 
 def checked_name(name: str, *, of: str = "collection") -> bytes:
-    """Return the UTF-8 of the name of a collection, or of a batch.
+    """Return the UTF-8 bytes of a name after checking it; `of` says what it names: a collection or a batch.
 
     Raises
     ------
     InvalidArgument
-        When it is no such name.
+        When the name has not 1 to 128 bytes of UTF-8 without control characters.
     """
     wanted = f"wanted 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters"
     if not isinstance(name, str):
@@ -40,5 +40,5 @@ def checked_batch(name: None) -> None: ...
 @overload
 def checked_batch(name: str | None) -> str | None: ...
 def checked_batch(name: str | None) -> str | None:
-    """Return the name of a batch as the string that it is, or None; raise `InvalidArgument` as `checked_name` does."""
+    """Return the name of a batch as a plain str, or None for None; raise `InvalidArgument` as `checked_name` does."""
     return None if name is None else checked_name(name, of="batch").decode()

@@ -1,1 +1,1 @@
-"""Places that keep rows: the seam in `base`, their addresses, and one module or package for each kind of store."""
+"""Stores, which keep rows: their interface in `base`, their addresses, and one module or package for each kind."""

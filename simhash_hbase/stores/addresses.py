@@ -1,4 +1,4 @@
-"""Addresses of indexes: which store one names, and that store, made or opened.
+"""Addresses of indexes: the kind of store that an address names, and the creation and opening of that store.
 
 Nothing else knows which stores there are; a driver is imported only when an address asks for it.
 """
@@ -87,9 +87,9 @@ class StoreKind(NamedTuple):
     create: Callable[[str, int | None, str | None, int | None], Store]
     """Takes an address, or the path of a folder, then what a table in HBase needs: regions, compression and ttl_ms."""
     open: Callable[[str, bool, float | None], Store]
-    """Takes the same, whether for reading only, and seconds of patience."""
+    """Takes an address, or the path of a folder, whether it is for reading only, and seconds of patience."""
     slashes: str = "//"
-    """The characters of an address behind its colon."""
+    """The characters of an address after its colon: ``//`` or none."""
 
 
 FOLDER = StoreKind("file", _create_folder, _open_folder, "")
@@ -133,7 +133,7 @@ class StorePlugin(Protocol):
 
 
 def _kind_of(scheme: str) -> StoreKind | None:
-    """Return the kind of store of a scheme: one of this package, or else of another one."""
+    """Return the kind of store that a scheme names, of this package or of a plugin; None for an unknown scheme."""
     if scheme in SCHEMES or not scheme:
         return SCHEMES.get(scheme)
     plugin = offered(STORES, scheme)
@@ -199,9 +199,10 @@ def is_service(url: str) -> bool:
 
 
 def looks_like_address(word: str) -> bool:
-    """Return whether a word beside names of files is meant as the address of an index.
+    """Return whether a word, where names of files may stand, too, is meant as the address of an index.
 
-    The address of a page or of a file of documents has a path that does not end with a slash; a service's has none.
+    The address of a page or of a file of documents has a path that does not end with a slash. That of a service has no
+    path, or one that ends with a slash.
     """
     scheme, colon, _ = word.partition(":")
     return bool(colon) and _kind_of(scheme) is not None and (not is_service(word) or _names_a_service(word))
@@ -219,7 +220,7 @@ def folder_of(url: str) -> str | None:
 
 
 def check_table_options(url: str, *, regions: int | None = None, compression: str | None = None) -> None:
-    """Raise `InvalidArgument` where options of a table are given for another place."""
+    """Raise `InvalidArgument` for regions or compression with an address that is neither a table's nor a service's."""
     kind = _split(url)[0]
     if kind not in (TABLE, SERVICE) and (regions is not None or compression is not None):
         raise InvalidArgument(f"regions and compression are for tables in HBase, not for {kind.name}:")
@@ -228,7 +229,7 @@ def check_table_options(url: str, *, regions: int | None = None, compression: st
 def create_store(
     url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
 ) -> Store:
-    """Make an empty store."""
+    """Create and return the empty store that an address names."""
     check_table_options(url, regions=regions, compression=compression)
     kind, place = _split(url)
     return kind.create(place, regions, compression, ttl_ms)
@@ -241,7 +242,7 @@ def open_store(url: str, *, readonly: bool = False, patience_s: float | None = N
 
 
 def table_of(url: str) -> str:
-    """Read the name of the table out of an HBase address."""
+    """Return the name of the table in an HBase address; raise `InvalidArgument` for other addresses."""
     if _split(url)[0] is not TABLE:
         raise InvalidArgument(f"{_shown(url)} is no table in HBase: wanted hbase://host:port/[namespace:]table")
     from simhash_hbase.stores import hbase
@@ -256,7 +257,7 @@ def _shown(url: str) -> str:
 
 
 def _split(given: str) -> tuple[StoreKind, str]:
-    """Return the kind of store that an address names, and the address; of a folder its path."""
+    """Return the kind of store that an address names, and the address, or for a folder its path."""
     scheme, colon, rest = given.partition(":")
     url = _shown(given)
     if not colon:

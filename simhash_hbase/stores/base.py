@@ -1,11 +1,11 @@
-"""The seam: the calls that an index makes of a place that keeps rows in byte order.
+"""The interface `Store`: the calls that an index makes of a store, which keeps rows in byte order.
 
 A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value;
 ``d`` and ``m`` hold *cells*, values under a row and a qualifier. No row of a family is a prefix of another one of that
 family. Every store has the methods of `Store`, of which `compare_and_set` keeps writers apart; a `Transactional` store
-has a simpler way.
+also has transactions.
 
-Every method may raise the errors of `simhash_hbase.errors` named there for stores; no error of a driver gets out.
+Every method may raise the errors of `simhash_hbase.errors` that are named there for stores, and no error of a driver.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ CellKey: TypeAlias = tuple[bytes, bytes]
 
 
 class Cell(NamedTuple):
-    """One value of families ``d`` and ``m``."""
+    """A cell of family ``d`` or ``m``: a value under a row and a qualifier."""
 
     row: bytes
     """The row key."""
@@ -48,13 +48,13 @@ class Swap(NamedTuple):
     qualifier: bytes
     """The cell's name within its row."""
     expected: bytes | None
-    """The whole value that must stand there; None: there must be none."""
+    """The whole value that the cell must have; None: there must be no cell."""
     value: bytes
     """The new value, stamped by the store's own clock, but never below the cell that it replaces."""
 
 
 class PrefixScan(NamedTuple):
-    """The rows that a scan of prefixes found."""
+    """The block rows that a scan of prefixes found."""
 
     rows: BlockRows
     """All rows found, sorted."""
@@ -63,12 +63,12 @@ class PrefixScan(NamedTuple):
 
 
 def first_rows(rows: BlockRows, limit: int) -> PrefixScan:
-    """Keep the first rows of each prefix.
+    """Return the first rows of each prefix, and the prefixes that have more.
 
     Parameters
     ----------
     rows : BlockRows
-        Sorted.
+        Sorted block rows.
     limit : int
         Most rows of a prefix.
     """
@@ -119,13 +119,13 @@ class Traffic(NamedTuple):
 class Store(Protocol):
     """A place that keeps rows in byte order.
 
-    The members with a body answer for a store that is neither a folder of this machine nor spread over servers.
+    Methods with a body are the defaults for a store that is neither a folder of this machine nor spread over servers.
     """
 
     is_sorted: bool = True
     """Whether a narrow range is read faster than everything."""
     gathers: bool = False
-    """Whether many transactions are cheaper in one, in a block of `gathered`."""
+    """Whether many transactions are cheaper as one, in a block of `gathered`."""
 
     @property
     def url(self) -> str:
@@ -147,7 +147,7 @@ class Store(Protocol):
         """Return whether each of these sorted block rows is there; how many share its prefix does not matter."""
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Read block rows in order, a page at a time.
+        """Return an iterator over pages of block rows, in order.
 
         Rows that are written or deleted meanwhile may or may not be seen; every other row is seen once.
 
@@ -169,7 +169,7 @@ class Store(Protocol):
         """Delete block rows written at or before the timestamp; a row that is not there is no error."""
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
-        """Write cells.
+        """Write cells of family ``d`` or ``m``.
 
         The cell with the highest of several explicit timestamps is read afterwards, in whatever order they were
         written, and writing one again changes nothing. A cell with None replaces the cell there. Do not write at or
@@ -206,7 +206,7 @@ class Store(Protocol):
         """
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read more cells of one row, which may be wide: those whose qualifiers come after one, in their order.
+        """Read the cells of one row, which may be wide, whose qualifiers come after `after`, in their order.
 
         There are fewer than the limit only at the end of the row.
         """
@@ -218,7 +218,7 @@ class Store(Protocol):
         """
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
-        """Read the cells of a family in order of row and qualifier, a page at a time.
+        """Return an iterator over pages of the cells of a family, in order of row and qualifier.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class Store(Protocol):
         """
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of family ``d``, each by itself, in the order given, where the expected value stands.
+        """Change cells of family ``d``, each by itself and in the order given, where they have the expected value.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class Store(Protocol):
         """
 
     def size(self) -> StoreSize:
-        """Measure the store."""
+        """Return the size of the store, as far as it is known without a scan."""
 
     def close(self) -> None:
         """Release files and connections; the store is not used afterwards. A second call does nothing.
@@ -250,10 +250,10 @@ class Store(Protocol):
         """
 
     def gathered(self) -> AbstractContextManager[None]:
-        """Gather the transactions of this thread inside the block in one.
+        """Return a block in which all transactions of this thread are gathered in one.
 
         They take effect together when the block ends without an exception, and not at all otherwise: leave the block
-        with the exception of a transaction that failed. Where the store has no room for many, each stands alone.
+        with the exception of a transaction that failed. Where the store has no room for many, each is committed alone.
         """
         return nullcontext()
 
@@ -266,7 +266,7 @@ class Store(Protocol):
         return 0
 
     def check_readable(self) -> None:
-        """Read the files of a store in another process, which damage may end; raise `CorruptIndex` then."""
+        """Raise `CorruptIndex` where another process, which damage may end, cannot read the files of the store."""
         return
 
     def check_writable(self) -> None:
@@ -274,7 +274,7 @@ class Store(Protocol):
         return
 
     def backup(self, destination: str) -> None:
-        """Write a consistent copy while the store is in use, to a path that does not exist yet.
+        """Write a consistent copy of the store, while it is in use, to a path that does not exist yet.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class Store(Protocol):
         raise Unsupported(f"{self.url} cannot be copied by backup; see docker/README.md, Back up")
 
     def space(self) -> DiskSpace | None:
-        """Measure the room on the disk of a store without reading it; None where it has no folder of this machine."""
+        """Return used and free bytes on the disk of a store in a folder, without reading it; None for other stores."""
         return None
 
     def regions(self) -> list[RegionPlace] | None:
@@ -297,7 +297,7 @@ class Store(Protocol):
 
     @property
     def shortfalls(self) -> Sequence[str]:
-        """One clause for each setting that is missing or different; empty unless this object made the store."""
+        """One clause for each setting of the table that is missing or different; empty unless this object made it."""
         return ()
 
 
@@ -306,7 +306,7 @@ class Transactional(Protocol):
     """A store in which several calls take effect together or not at all."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Hold the store for writing.
+        """Return a block that holds the store for writing.
 
         Calls inside the block have the store for themselves, and their changes are kept only when the block ends
         without an exception. Other threads and processes wait: keep the block short. Transactions do not nest.
@@ -322,13 +322,13 @@ CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)
 
 
 def check_positive(name: str, value: int) -> None:
-    """Refuse a limit or a page size below one."""
+    """Raise `InvalidArgument` for a limit or a page size below one."""
     if value < 1:
         raise InvalidArgument(f"{name} is {value}: wanted at least 1")
 
 
 def check_cell_family(family: str, **sizes: int) -> None:
-    """Refuse a family that holds no cells, and limits and page sizes below one."""
+    """Raise `InvalidArgument` for a family that holds no cells, and for limits and page sizes below one."""
     if family not in CELL_FAMILIES:
         raise InvalidArgument(f"family {family!r}: cells are kept in {' and '.join(CELL_FAMILIES)}")
     for name, value in sizes.items():
@@ -336,7 +336,7 @@ def check_cell_family(family: str, **sizes: int) -> None:
 
 
 def check_deletions(family: str, cells: Iterable[Cell]) -> None:
-    """Refuse deletions without a timestamp."""
+    """Raise `InvalidArgument` for deletions of cells without a timestamp."""
     check_cell_family(family)
     for cell in cells:
         if cell.timestamp is None:

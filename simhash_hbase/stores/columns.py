@@ -30,12 +30,12 @@ class CellRows(Sequence[list[Cell]]):
 
     @classmethod
     def of(cls, rows: Sequence[bytes], cells: Sequence[list[Cell]]) -> "CellRows":
-        """Make columns of cells."""
+        """Return rows of cells as columns."""
         return cls(rows, columns_of(cells), [cell.timestamp for row in cells for cell in row])
 
     @classmethod
     def joined(cls, parts: Iterable["CellRows"]) -> "CellRows":
-        """Put rows behind each other."""
+        """Return the rows of several parts as one, in the order of the parts."""
         rows, columns, timestamps = list[bytes](), Columns([], [], []), list[int | None]()
         for part in parts:
             rows += part.rows
@@ -45,7 +45,7 @@ class CellRows(Sequence[list[Cell]]):
         return cls(rows, columns, timestamps)
 
     def replaced(self, rows: Mapping[int, Sequence[Cell]]) -> "CellRows":
-        """Return rows in which some, given by their positions, have other cells."""
+        """Return these rows with other cells in some of them, which are given by their positions."""
 
         def between(start: int, stop: int) -> CellRows:
             cells = slice(self._starts[start], self._starts[stop])
@@ -87,7 +87,7 @@ class CellRows(Sequence[list[Cell]]):
 
 
 def columns_of(rows: Sequence[list[Cell]]) -> Columns:
-    """Return the columns of rows."""
+    """Return the cells of rows as columns; rows that are columns already are not copied."""
     if isinstance(rows, CellRows):
         return rows.columns
     cells = list(chain.from_iterable(rows))

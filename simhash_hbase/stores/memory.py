@@ -82,7 +82,7 @@ class MemoryStore(base.Store, base.Transactional):
                 self._set_row(prefix, simhash, there=False)
 
     def put(self, family: str, cells: Sequence[base.Cell]) -> None:
-        """Keep the later of two writes with one timestamp."""
+        """Write cells; of two writes of a cell with the same timestamp, the later one stays."""
         base.check_cell_family(family)
         with self._lock:
             for cell in cells:
@@ -163,14 +163,14 @@ class MemoryStore(base.Store, base.Transactional):
         """Do nothing: there is nothing to release."""
 
     def _next_stamp(self, old: base.Cell | None) -> int:
-        """Read the clock, but always return a higher stamp than the cell has."""
+        """Return the time of the clock, or one more than the cell's timestamp if that is higher."""
         return max(self._clock(), _stamp(old) + 1)
 
     def _cell(self, family: str, row: bytes, qualifier: bytes) -> base.Cell | None:
         return self._cells[family].get(row, {}).get(qualifier)
 
     def _set_cell(self, family: str, row: bytes, qualifier: bytes, cell: base.Cell | None) -> None:
-        """Put a cell in its place, or remove the one that is there: None."""
+        """Replace the cell of a row and qualifier; None removes it."""
         if self._undo is not None:
             old = self._cell(family, row, qualifier)
             self._undo.append(lambda: self._set_cell(family, row, qualifier, old))

@@ -93,7 +93,7 @@ def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[An
 
 
 def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN401 - lmdb has no precise types
-    """Call a function with a transaction whose pages no writer has reused when it ends.
+    """Call a function with a transaction, and return its result unless a writer has reused pages meanwhile.
 
     A writer that does not see the reader may reuse pages while they are read. The number of commits since the
     transaction began shows whether that can have happened; the read is then repeated.
@@ -132,7 +132,7 @@ class Environment:
         self.path = path
         self.options = options
         self.process = os.getpid()
-        self.users = 0  # Stores that share it.
+        self.users = 0  # Number of stores that share it.
         data = os.path.join(path, "data.mdb")
         self.writable = os.access(data, os.W_OK) or not os.path.exists(data)
         self.databases: dict[str, Database] = {}
@@ -145,8 +145,8 @@ class Environment:
         # A filter of the prefixes of all block rows and the keys of all document cells after a transaction, and the
         # number of that transaction. LMDB numbers only transactions that changed something; one that left more did.
         self._filter: tuple[BloomFilter, int] | None = None
-        self._has_torn = False  # A transaction that was gathered failed, and may have written a part.
-        self.has_failed = False  # A write, by the driver or the system.
+        self._has_torn = False  # Whether a transaction that was gathered failed, and may have written a part.
+        self.has_failed = False  # Whether a write failed by an error of the driver.
         with translate.lmdb_errors(path):
             self._env, self._unseen = open_map(path, options, writable=self.writable)
             self._env.reader_check()
@@ -170,7 +170,7 @@ class Environment:
             self.databases = self._follow(lambda: self._handles(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction that sees one state; repeat when the map has moved."""
+        """Call a function with a transaction for reading, and return its result; repeat when the map has moved."""
         with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 return look(self._open)
@@ -191,7 +191,7 @@ class Environment:
                         raise
 
     def write(self, change: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction and commit it; repeat when the map had to grow."""
+        """Call a function with a transaction, commit it, and return the result; repeat when the map had to grow."""
         with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 try:
@@ -217,7 +217,7 @@ class Environment:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Make all transactions of this thread one, where the map has room for many of them."""
+        """Gather all transactions of this thread inside the block in one, if the map has room for many."""
         if self._owner == get_ident():
             raise InvalidArgument("this thread gathers transactions already: groups do not nest")
         # A group copies each page that it touches.
@@ -270,11 +270,11 @@ class Environment:
 
     @property
     def memtable(self) -> Memtable | None:
-        """The writes that this thread holds in memory while it gathers transactions; else None."""
+        """The memtable of this thread, with its writes, while it gathers transactions; else None."""
         return self._memtable if self._owner == get_ident() else None
 
     def write_memtable(self) -> None:
-        """Write to the databases what the memtable holds, where there is one: for calls that do not look into it."""
+        """Write the memtable, if there is one, to the databases: for calls that read only these."""
         memtable = self.memtable
         if memtable is not None and not memtable.is_empty:
             self.write(lambda transaction: memtable.write(transaction, self.databases))
@@ -284,7 +284,7 @@ class Environment:
         return self._turn.is_awaited()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Make all reads and writes of this thread one transaction, or part of one that gathers them."""
+        """Return a block in which this thread's reads and writes are one transaction, or part of a gathered one."""
         if self._owner != get_ident():
             return self._alone()
         if self._memtable is None:
@@ -341,9 +341,9 @@ class Environment:
             self._follow(copy)
 
     def check_readable(self) -> None:
-        """Read all pages in a process of its own, which damage may end by a signal.
+        """Raise `CorruptIndex` if a page is damaged, which another process reads: damage may end it by a signal.
 
-        Most errors of the driver are not told: the caller will meet them itself, when it reads.
+        Most errors of the driver are not reported: the caller gets them itself when it reads.
         """
         lock = "no lock" if self._unseen else "lock"
         asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock, *DATABASES]
@@ -377,7 +377,7 @@ class Environment:
         }
 
     def _follow(self, call: Callable[[], T]) -> T:
-        """Make a call; repeat it in a larger map when another process has grown the file beyond this one's."""
+        """Make a call and return its result; repeat it in a larger map when another process has grown the file."""
         while True:
             try:
                 return call()
@@ -412,7 +412,10 @@ class Environment:
             raise StoreReadonly(f"{self.path}: no write permission on its files")
 
     def _begin(self) -> Transaction:
-        """Begin to write in a map of which at most half is used; the caller holds the lock."""
+        """Begin and return a transaction for writing, in a map of which at most half is used, as long as it can grow.
+
+        The caller has the turn.
+        """
         self.check_permission()
         while True:
             transaction = self._follow(self._begun)
@@ -448,7 +451,10 @@ class Environment:
 
 
 def _has_address_space(size: int) -> bool:
-    """Try to reserve it: when `set_mapsize` fails, LMDB is left without a map and the next read kills the process."""
+    """Return whether the system grants this much address space.
+
+    When `set_mapsize` fails, LMDB is left without a map and the next read kills the process.
+    """
     try:
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ).close()
     except (OSError, OverflowError, ValueError):

@@ -22,19 +22,19 @@ FORMAT = b"1"
 
 
 def holds_index(path: str) -> bool:
-    """Return whether the files of an index are there, without opening them."""
+    """Return whether a folder has the data file of an index, without opening it."""
     file = os.path.join(path, DATA)
     return os.path.isfile(file) and os.path.getsize(file) > 0
 
 
 def is_file_of_index(path: str) -> bool:
-    """Return whether a path names a file of an index that is there."""
+    """Return whether a path is one of the files in the folder of an index."""
     parent, name = os.path.split(path)
     return name in OWN_FILES and holds_index(parent)
 
 
 def index_around(path: str) -> str | None:
-    """Return the folder of an index that a path leads into, perhaps by a link."""
+    """Return the folder of the index inside which a path is, perhaps by a link; None if it is in none."""
     parents = []
     parent = os.path.realpath(path)
     while (parent := os.path.dirname(parent)) not in parents:
@@ -43,7 +43,7 @@ def index_around(path: str) -> str | None:
 
 
 def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environment:
-    """Open the environment in a folder and make sure that it is an index."""
+    """Return the open environment of a folder: with `create` of a new index, else of an index that must be there."""
     with lmdb_errors(path):
         if create:
             if os.path.lexists(path) and not os.path.isdir(path):
@@ -153,7 +153,7 @@ _inherited: list[Environment] = []
 
 
 def acquire(path: str, options: EmbeddedOptions, *, create: bool = False, readonly: bool = False) -> Environment:
-    """Open a folder, or share the environment that this process has open already.
+    """Return the environment of a folder: the one that this process has open already, or else a new one.
 
     For writing, no link of another user in a folder like ``/tmp`` is followed.
     """
@@ -200,7 +200,7 @@ _PARTIAL = ".partial-"
 
 
 def new_partial(target: str) -> str:
-    """Make the folder, beside the target, in which a copy grows."""
+    """Make the folder, beside the target, into which a copy is written, and return its path."""
     folder, name = os.path.split(target)
     # Importing tempfile takes longer than a look-up.
     from tempfile import mkdtemp  # noqa: PLC0415
@@ -209,11 +209,11 @@ def new_partial(target: str) -> str:
 
 
 def copied_bytes(destination: str) -> int:
-    """Count the bytes of a copy that is being made."""
+    """Return the number of bytes written so far of a copy to a destination."""
     partial = f"{glob.escape(os.path.abspath(destination))}{_PARTIAL}*"
     found = 0
     for path in glob.glob(os.path.join(partial, "*")):
-        # The folder may have become whole meanwhile.
+        # The copy may be complete by now, and its folder renamed.
         with suppress(FileNotFoundError):
             found += os.stat(path).st_size
     return found

@@ -31,14 +31,14 @@ RANGE_BITS = 4
 RANGES = 1 << RANGE_BITS
 
 PackedReader = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
-"""Reads cells of a database by their keys, each as `records` packs it; a key without a cell is left out."""
+"""A function that returns packed cells of a database by their keys; a key without a cell is left out."""
 
 
 PrefixReader = Callable[[NDArray[np.uint64]], PrefixScan]
-"""Finds the rows of the database under sorted distinct prefixes."""
+"""A function that returns the block rows of the database under sorted distinct prefixes."""
 
 MISSING_KEYS = 20_000
-"""Keys without a cell that a memtable remembers, some 3 MB: a batch reads the document cells of its ids three times."""
+"""Most keys without a cell that a memtable remembers, some 3 MB: a batch reads its document cells three times."""
 
 
 class FamilyCells(NamedTuple):
@@ -52,7 +52,7 @@ class FamilyCells(NamedTuple):
     filter: BloomFilter | None  # Has the keys of all cells in the database and of those that are held.
 
     def read(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Read the cells of those of some keys from the database that are neither held nor known to be missing."""
+        """Return the database's packed cells of some keys, without keys that are held or known to be missing."""
         if self.filter is not None:
             keys = list(compress(keys, self.filter.may_hold(key_numbers(keys)).tolist()))
         asked = [key for key in keys if key not in self.packed and key not in self.missing]
@@ -65,14 +65,14 @@ class FamilyCells(NamedTuple):
         return there
 
     def read_to_write(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Read cells as `read` does, and add their keys to the filter: cells with these keys are written next."""
+        """Return cells as `read` does, and add the keys to the filter: cells with these keys are written next."""
         there = self.read(stored, keys)
         if self.filter is not None:
             self.filter.add(key_numbers(keys))
         return there
 
     def keys_of(self, row: bytes) -> list[bytes]:
-        """Return the sorted keys of the cells of a row."""
+        """Return the sorted keys of the cells of a row in the memtable."""
         keys = self.keys.get(row, [])
         return [keys] if isinstance(keys, bytes) else keys
 
@@ -101,7 +101,7 @@ class Memtable:
         self._families: dict[str, FamilyCells] = {}
 
     def put_rows(self, rows: BlockRows) -> None:
-        """Hold sorted block rows."""
+        """Add sorted block rows to the memtable."""
         if self._filter is not None:
             self._filter.add(rows.prefixes)
         self.bytes += ROW_BYTES * len(rows.prefixes)
@@ -111,7 +111,7 @@ class Memtable:
         self._runs.append(rows)
 
     def scan(self, stored: PrefixReader, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Find the rows under sorted distinct prefixes in the databases and among the held ones."""
+        """Return the block rows under sorted distinct prefixes, from the database and the memtable."""
         if self._filter is not None:
             prefixes = prefixes[self._filter.may_hold(prefixes)]
         of_databases = stored(prefixes)
@@ -144,7 +144,7 @@ class Memtable:
                 self._hold(held, cell.row, key, new)
 
     def swap(self, family: str, swaps: Sequence[Swap], stored: PackedReader, clock: Callable[[], int]) -> list[bool]:
-        """Change cells that hold the expected value, in the order given."""
+        """Make swaps in the order given, and return for each whether the cell had the expected value."""
         held, answers = self._cells(family), []
         keys = [swap.row + swap.qualifier for swap in swaps]
         there = held.read_to_write(stored, keys)
@@ -156,7 +156,7 @@ class Memtable:
         return answers
 
     def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
-        """Read single cells."""
+        """Return single cells, from the memtable or the database; None where there is none."""
         held = self._cells(family)
         joined = [row + qualifier for row, qualifier in keys]
         there = held.read(stored, joined)
@@ -166,7 +166,7 @@ class Memtable:
         ]
 
     def rows(self, family: str, stored: CellRows, firsts: Sequence[bytes], limit: int) -> CellRows:
-        """Return rows that were read from the databases, each from a key on, together with their held cells."""
+        """Return rows that were read from the database, each from a key on, with the cells of the memtable added."""
         held = self._cells(family)
         if held.keys.keys().isdisjoint(stored.rows):
             return stored
@@ -194,7 +194,7 @@ class Memtable:
         return CellRows(stored.rows, Columns(counts, keys, values), timestamps)
 
     def write(self, transaction: Transaction, databases: Mapping[str, Database]) -> None:
-        """Write everything to the databases, in the order of its keys, and hold nothing any more."""
+        """Write all rows and cells to the databases, in the order of their keys, and empty the memtable."""
         if self._runs:
             starts = np.arange(RANGES, dtype=np.uint64) << np.uint64(PREFIX_BITS - RANGE_BITS)
             edges = [np.append(np.searchsorted(run.prefixes, starts), len(run.prefixes)) for run in self._runs]
@@ -215,14 +215,14 @@ class Memtable:
         self.is_empty = True
 
     def _cells(self, family: str) -> FamilyCells:
-        """Return the cells of a family that are held."""
+        """Return the cells of a family in the memtable."""
         if family not in self._families:
             filter_ = self._filter if family == FAMILY_DOCUMENTS else None
             self._families[family] = FamilyCells({}, {}, set(), filter_)
         return self._families[family]
 
     def _hold(self, held: FamilyCells, row: bytes, key: bytes, new: bytes) -> None:
-        """Hold a packed cell of a row."""
+        """Put a packed cell of a row into the memtable, in place of one with the same key."""
         old = held.packed.get(key)
         held.packed[key] = new
         if old is not None:

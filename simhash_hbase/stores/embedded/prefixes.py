@@ -19,13 +19,13 @@ _IN_WORD = U64((1 << _WORD_BITS) - 1)
 
 
 class BloomFilter:
-    """A set of numbers that may hold more than were added, and never fewer."""
+    """A Bloom filter: a set of numbers that has all that were added, and seems to have some others."""
 
     def __init__(self) -> None:
         self._words = np.zeros(1 << FILTER_BITS - _WORD_BITS, U64)
 
     def add(self, numbers: NDArray[np.uint64]) -> None:
-        """Add numbers."""
+        """Add numbers to the set."""
         places, masks = _slots(numbers)
         np.bitwise_or.at(self._words, places, masks)
 
@@ -36,12 +36,12 @@ class BloomFilter:
 
 
 def key_numbers(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Hash keys of cells to numbers for a filter of this process."""
+    """Return a number for each key of a cell, for a `BloomFilter`: its hash, which other processes do not share."""
     return np.fromiter(map(hash, keys), np.int64, len(keys)).view(U64)
 
 
 def _slots(numbers: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return for each number the place of its word, and a mask of its bits."""
+    """Return for each number the position of its word in the filter, and a mask of its two bits."""
     hashes = numbers * _SCATTER
     masks = U64(1) << (hashes >> _FIRST_SHIFT & _IN_WORD) | U64(1) << (hashes >> _SECOND_SHIFT & _IN_WORD)
     return (hashes >> _WORD_SHIFT).astype(np.intp), masks

@@ -17,7 +17,7 @@ _DAMAGE = (lmdb.CorruptedError, lmdb.IncompatibleError, lmdb.PageNotFoundError)
 
 
 def main(folder: str, map_bytes: int, names: list[str], *, lock: bool) -> None:
-    """Read all values of the named databases; the process that asks reads the driver's errors itself."""
+    """Read all values of the named databases and the list of free pages; exit with a code of this module for damage."""
     with lmdb.open(
         folder, readonly=True, lock=lock, max_dbs=len(names), map_size=map_bytes, readahead=False
     ) as environment:

@@ -45,11 +45,11 @@ _LONGEST_KEY = 511  # What LMDB is compiled for.
 def scan(
     transaction: Transaction, blocks: Database, hot: Database, prefixes: NDArray[np.uint64], limit: int
 ) -> PrefixScan:
-    """Find the rows under sorted distinct prefixes, at most a number of each."""
+    """Return the block rows under sorted distinct prefixes, at most `limit` of each."""
     special = None
     with transaction.cursor(blocks) as cursor:
         if not cursor.first():
-            # The first group of a new index asks 16 times a document.
+            # A new index is empty, and its first group looks up 16 prefixes for each document.
             return PrefixScan(rowkeys.BlockRows.empty(), np.empty(0, U64))
     with transaction.cursor(hot) as cursor:
         if cursor.first():
@@ -72,7 +72,7 @@ def scan(
 
 
 def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: rowkeys.BlockRows) -> None:
-    """Write sorted rows."""
+    """Write sorted block rows, and note in the database `hot` prefixes that have very many rows."""
     with transaction.cursor(blocks) as cursor:
         for i in range(0, len(rows.prefixes), _PUT_CHUNK):
             chunk = rowkeys.BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
@@ -86,13 +86,13 @@ def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: ro
 
 
 def delete_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockRows) -> None:
-    """Delete rows; missing ones are skipped."""
+    """Delete block rows; rows that are not there are skipped."""
     for prefix, simhash in iter_unpack(_PAIR, rowkeys.pack_rows(rows)):
         transaction.delete(prefix, simhash, db=blocks)
 
 
 def has_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockRows) -> NDArray[np.bool_]:
-    """Look up single rows."""
+    """Return for each of some block rows whether it is there."""
     with transaction.cursor(blocks) as cursor:
         find = cursor.set_key_dup
         pairs = iter_unpack(_PAIR, rowkeys.pack_rows(rows))
@@ -100,7 +100,7 @@ def has_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockRows
 
 
 def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> rowkeys.BlockRows:
-    """Read at most a page of rows, beginning at a prefix and fingerprint."""
+    """Return at most a page of block rows, beginning at a prefix and fingerprint."""
     prefix, simhash = after
     if prefix >= rowkeys.ALL_PREFIXES:
         return rowkeys.BlockRows.empty()
@@ -116,7 +116,7 @@ def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int]
 
 
 def row_behind(rows: rowkeys.BlockRows) -> tuple[int, int]:
-    """Return the smallest prefix and fingerprint after the last of these rows, where the next page begins."""
+    """Return the prefix and fingerprint directly after the last of these rows, where the next page begins."""
     prefix, simhash = int(rows.prefixes[-1]), int(rows.simhashes[-1])
     return (prefix + 1, 0) if simhash == _LAST_SIMHASH else (prefix, simhash + 1)
 
@@ -147,7 +147,7 @@ def _joined(scans: list[PrefixScan]) -> PrefixScan:
 
 
 def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellKey]) -> list[Cell | None]:
-    """Read single cells by row and qualifier; one call of the driver for all."""
+    """Return single cells by row and qualifier, None where there is none, by one call of the driver."""
     joined = [row + qualifier for row, qualifier in keys]
     found = read_packed(transaction, database, joined)
     if not found:
@@ -156,7 +156,7 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellK
 
 
 def read_packed(transaction: Transaction, database: Database, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Read cells by their keys, each as it is packed; a key without a cell is left out."""
+    """Return the packed cells of some keys, row and qualifier joined; a key without a cell is left out."""
     with transaction.cursor(database) as cursor:
         return dict(cursor.getmulti(keys)) if cursor.first() else {}
 
@@ -164,7 +164,7 @@ def read_packed(transaction: Transaction, database: Database, keys: Sequence[byt
 def read_rows(
     transaction: Transaction, database: Database, rows: Sequence[bytes], firsts: Sequence[bytes], limit: int
 ) -> CellRows:
-    """Read rows, each from a key on and up to a number of cells."""
+    """Return rows of cells, each from its key in `firsts` on and up to `limit` cells."""
     counts: list[int] = []
     keys: list[bytes] = []
     values: list[bytes] = []
@@ -206,7 +206,7 @@ def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell
 
 
 def packed_over(cell: Cell, old: bytes | None, now: int) -> bytes | None:
-    """Pack a cell to be written where another is, or none; return None if that one is later."""
+    """Return the packed cell to write in place of a packed old one, or of none; None if the old one is later."""
     row, _, value, timestamp = cell
     if old is None:
         return _packed(row, value, now if timestamp is None else timestamp)
@@ -219,7 +219,7 @@ def packed_over(cell: Cell, old: bytes | None, now: int) -> bytes | None:
 def swap_cells(
     transaction: Transaction, database: Database, swaps: Sequence[Swap], clock: Callable[[], int]
 ) -> list[bool]:
-    """Change cells that hold the expected value, in the order given."""
+    """Make swaps in the order given, and return for each whether the cell had the expected value."""
     answers = []
     for swap in swaps:
         key = swap.row + swap.qualifier
@@ -231,7 +231,7 @@ def swap_cells(
 
 
 def swapped(swap: Swap, old: bytes | None, clock: Callable[[], int]) -> bytes | None:
-    """Pack the cell that a swap writes where another is, or none; return None where that is not the expected value."""
+    """Return the packed cell that a swap writes in place of a packed old one; None if the old value is not expected."""
     row, qualifier, expected, value = swap
     stored = cell_at(row, qualifier, old)
     if (None if stored is None else stored.value) != expected:
@@ -242,7 +242,7 @@ def swapped(swap: Swap, old: bytes | None, clock: Callable[[], int]) -> bytes | 
 
 
 def delete_cells(transaction: Transaction, database: Database, cells: Sequence[Cell]) -> None:
-    """Delete cells up to their timestamps."""
+    """Delete the cells that are not newer than the timestamps given for them."""
     for row, qualifier, _, timestamp in cells:
         old = cell_at(row, qualifier, transaction.get(row + qualifier, db=database))
         if old is not None and old.timestamp is not None and timestamp is not None and old.timestamp <= timestamp:
@@ -250,7 +250,7 @@ def delete_cells(transaction: Transaction, database: Database, cells: Sequence[C
 
 
 def next_cells(transaction: Transaction, database: Database, after: bytes, page: int) -> list[tuple[bytes, Cell]]:
-    """Read at most a page of cells, beginning at a key, each with its key."""
+    """Return at most a page of cells, beginning at a key, each with its key."""
     with transaction.cursor(database) as cursor:
         if not cursor.set_range(after):
             return []
@@ -261,7 +261,7 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
 
 
 def check_cell(cell: Cell) -> None:
-    """Refuse a cell that no database could hold."""
+    """Raise `InvalidArgument` for a cell with too long a key or a negative timestamp."""
     row, qualifier, _, timestamp = cell
     if len(row) > _LONGEST_ROW:
         raise InvalidArgument(f"a row key of {len(row)} bytes: wanted at most {_LONGEST_ROW}")
@@ -281,7 +281,7 @@ def unpacked(stored: bytes) -> tuple[int, bytes]:
 
 
 def cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
-    """Return the cell of a row and qualifier; None where there is none, or one of another row with the same key."""
+    """Return a packed cell as the `Cell` of a row and qualifier; None if there is none, or if it is of another row."""
     if stored is None:
         return None
     timestamp, cut = _HEAD.unpack_from(stored)
@@ -289,5 +289,5 @@ def cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
 
 
 def is_of_row(row: bytes, stored: bytes) -> bool:
-    """Return whether a packed cell is of a row, not of another one with which its key begins."""
+    """Return whether a packed cell, whose key begins with a row, is of that row and not of another one."""
     return stored[_HEAD_BYTES - 1] == len(row)

@@ -1,4 +1,4 @@
-"""The store over one folder: each call of the seam is one transaction, or part of the one that is open."""
+"""The store over one folder: each call of `Store` is one transaction, or part of the one that is open."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +76,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         readonly: bool = False,
         clock: Callable[[], int] | None = None,
     ) -> Self:
-        """Open an index."""
+        """Open the index in a folder."""
         shared = folder.acquire(path, options or EmbeddedOptions(), readonly=readonly)
         return cls(shared, os.path.abspath(path), readonly=readonly, clock=clock)
 
@@ -97,7 +97,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         return self._read(records.has_rows, FAMILY_BLOCKS, rows)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Read each page in a short transaction of its own."""
+        """Return an iterator over pages of block rows, each read in a short transaction of its own."""
         base.check_positive("page", page)
 
         def pages() -> Iterator[BlockRows]:
@@ -124,7 +124,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         self._write(records.delete_rows, FAMILY_BLOCKS, rows)
 
     def put(self, family: str, cells: Sequence[base.Cell]) -> None:
-        """Write all, or none."""
+        """Write all cells, or none."""
         base.check_cell_family(family)
         if (held := self._memtable()) is not None:
             held.put(family, cells, self._stored(family), self._clock())
@@ -146,7 +146,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         return self._rows(family, [row], [row + after + b"\x00"], limit)[0]
 
     def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
-        """Delete all, or none."""
+        """Delete all cells, or none."""
         base.check_deletions(family, cells)
         self._write(records.delete_cells, family, cells)
 
@@ -168,7 +168,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         return pages()
 
     def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
-        """Make all in one transaction."""
+        """Make all swaps in one transaction."""
         if (held := self._memtable()) is not None:
             return held.swap(FAMILY_DOCUMENTS, swaps, self._stored(FAMILY_DOCUMENTS), self._clock)
         return self._write(records.swap_cells, FAMILY_DOCUMENTS, swaps, self._clock)
@@ -239,7 +239,7 @@ class EmbeddedStore(base.Store, base.Transactional):
             folder.release(shared)
 
     def _environment(self) -> Environment:
-        """Return the environment of this very process: after a fork, the parent's must not be used."""
+        """Return the environment, opened anew after a fork: a child must not use that of its parent."""
         if self._shared is None:
             raise IndexClosed(f"{self._path}: this index was closed")
         if self._shared.process != os.getpid():
@@ -255,15 +255,15 @@ class EmbeddedStore(base.Store, base.Transactional):
         return self._environment().databases[HOT_PREFIXES]
 
     def _memtable(self) -> Memtable | None:
-        """Return the writes that this thread holds in memory while it gathers transactions; else None."""
+        """Return the memtable of this thread while it gathers transactions; else None."""
         return self._environment().memtable
 
     def _stored(self, family: str) -> Callable[[Sequence[bytes]], dict[bytes, bytes]]:
-        """Return what reads the packed cells of a database by their keys."""
+        """Return a function that reads packed cells of a family's database by their keys."""
         return lambda keys: self._look(records.read_packed, family, keys)
 
     def _rows(self, family: str, rows: Sequence[bytes], firsts: Sequence[bytes], limit: int) -> CellRows:
-        """Read rows, each from a key on."""
+        """Return rows of cells from the database and the memtable, each from its key in `firsts` on."""
         stored = self._look(records.read_rows, family, rows, firsts, limit)
         held = self._memtable()
         return stored if held is None else held.rows(family, stored, firsts, limit)
@@ -271,27 +271,27 @@ class EmbeddedStore(base.Store, base.Transactional):
     def _look(
         self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Call a function of `records` with a transaction and the database of a family; the memtable is not read."""
+        """Call a function of `records` with the database of a family, and return its result, without the memtable."""
         shared = self._environment()
         return shared.read(lambda transaction: look(transaction, shared.databases[family], *rest, **named))
 
     def _read(
         self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Call a function that reads a database, in which all is that this thread has written."""
+        """Write the memtable to the databases; then call a function that reads one of them and return its result."""
         self._environment().write_memtable()
         return self._look(look, family, *rest, **named)
 
     def _write(
         self, change: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Call a function that changes a database, in which all is that this thread has written before."""
+        """Write the memtable to the databases; then call a function that changes one of them and return its result."""
         shared = self._writable()
         shared.write_memtable()
         return shared.write(lambda transaction: change(transaction, shared.databases[family], *rest, **named))
 
     def _further(self, place: Position, behind: Position) -> Position:
-        """Return the place after a page; in damaged pages it may lie before the page, and reading would never end."""
+        """Return the position after a page; raise `CorruptIndex` if it is not later, as in damaged pages."""
         if behind <= place:
             raise CorruptIndex(f"{self._path}: rows are out of order, so a page is damaged")
         return behind

@@ -41,12 +41,12 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[errors.SimhashError], str], ...] 
 
 # Not `contextlib.contextmanager`: a generator costs a microsecond a call, and a query makes a call of four.
 class lmdb_errors:
-    """A ``with`` block that lets no error of the driver out."""
+    """A ``with`` block that raises errors of this package in place of errors of LMDB and of the file system."""
 
     __slots__ = ("_path", "_target")
 
     def __init__(self, path: str, target: str = "") -> None:
-        """Translate errors on a folder, and on the one that is written to if it is another."""
+        """Take the folder that errors name, and the folder that is written to, if that is another one."""
         self._path = path
         self._target = target
 

@@ -76,7 +76,7 @@ class WriteTurns:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Be seen to wait by other processes, where the file system has locks."""
+        """Show other processes that this one waits, by a lock on the file, where the file system has locks."""
         with ExitStack() as stack:
             with suppress(OSError):
                 self._lock_file(stack, fcntl.LOCK_SH)

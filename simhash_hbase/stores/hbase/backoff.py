@@ -43,7 +43,7 @@ class Backoff:
 
 
 def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
-    """Add the number of tries to an error."""
+    """Return an error with the number of tries in its text; after one try unchanged."""
     if tries == 1:
         return error
     return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")

@@ -1,4 +1,4 @@
-"""The calls that the store needs of HBase, through either Thrift interface or without a gateway."""
+"""The interface `Driver`: the calls of HBase that the store makes, by Thrift 1, by Thrift 2 or without a gateway."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ from simhash_hbase.stores.hbase.table import TableSchema
 
 
 class AccessDenied(StoreRefused):
-    """HBase does not let the user do that: the one who calls, or the one of the gateway."""
+    """HBase denies a call, to the user who calls or to the user of the gateway."""
 
 
 class TableDescription(NamedTuple):
@@ -28,16 +28,16 @@ class TableDescription(NamedTuple):
 
 
 class Driver(Protocol):
-    """The calls of one interface of HBase, as conversations.
+    """The calls of one interface of HBase, as conversations; see `exchange.Conversation`.
 
-    Reads, writes with a timestamp and deletes may be held again from their beginning; `swap` and writes that the
-    server stamps may not. Lists are bounded by the caller.
+    Reads, writes with a timestamp and deletes may be repeated from their beginning; `swap` and writes that the server
+    stamps may not. The caller bounds the lists.
     """
 
     prefixes_per_scan: int  # How many prefixes `scan_keys` takes.
     makes_everything: bool  # Whether `create` makes a table with all that a schema asks for.
     rows_per_get: int  # How many rows or cells `get`, `get_rows` and `has_keys` take.
-    scanned_rows: int  # From how many rows of one region on a scan by `get_rows` takes less than a get each.
+    scanned_rows: int  # Least number of rows of one region that `get_rows` reads faster by a scan than by gets.
 
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
@@ -49,20 +49,20 @@ class Driver(Protocol):
         """
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
-        """Look up keys of block rows, none twice."""
+        """Return for each key of a block row, none twice, whether the row is there."""
 
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:
-        """Walk over the cells of at most `rows` parts of rows; a part holds at most `row_part` cells of one row."""
+        """Read the cells of at most `rows` parts of rows; a part has at most `row_part` cells of one row."""
 
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
-        """Read the cells of one row whose qualifiers come after one."""
+        """Read the cells of one row whose qualifiers come after `after`, at most `limit`."""
 
     def get(self, family: str, keys: Sequence[CellKey]) -> Conversation[list[Cell | None]]:
-        """Read single cells, in the order of the keys."""
+        """Return single cells in the order of their keys, None where there is none."""
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
         """Read the first cells of rows, sorted and none twice.
@@ -71,10 +71,10 @@ class Driver(Protocol):
         """
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """Write block rows."""
+        """Write block rows, which are given by their keys."""
 
     def delete_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """Delete block rows in all versions up to the timestamp."""
+        """Delete block rows, which are given by their keys, in all versions up to the timestamp."""
 
     def put(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
         """Write cells, each at its timestamp or at the server's time."""
@@ -83,23 +83,23 @@ class Driver(Protocol):
         """Delete cells in all versions up to their timestamps."""
 
     def swap(self, swap: Swap) -> Conversation[bool]:
-        """Change one cell if it holds the expected value."""
+        """Change one cell if it has the expected value, and return whether it had."""
 
     def regions(self) -> Conversation[list[RegionPlace]]:
-        """Read where the table's regions begin and who serves them, sorted."""
+        """Return the first keys of the table's regions and their servers, sorted."""
 
     def create(self, schema: TableSchema) -> Conversation[None]:
         """Make the table, as far as the interface allows."""
 
     def describe(self) -> Conversation[TableDescription | None]:
-        """Read the table's description and its regions; None where there is no such table."""
+        """Return the table's description with the first keys of its regions; None where there is no such table."""
 
     def is_disabled(self) -> Conversation[bool]:
-        """Ask whether the table is disabled."""
+        """Return whether the table is disabled."""
 
 
 def row_parts(parts: list[list[Cell]]) -> list[list[Cell]]:
-    """Return parts of rows, each of which has a cell."""
+    """Return parts of rows; raise `UnreadableAnswer` if one has no cell."""
     if not all(parts):
         raise UnreadableAnswer("a row without cells came")
     return parts

@@ -26,7 +26,7 @@ ANSWERS_TO_GROW = 16
 
 
 class PageSize:
-    """The share of a whole page that is asked for.
+    """The share of a whole page that reads ask for: halved after a time-out, doubled after some answers.
 
     Threads share it without a lock: a lost change is made after the next answer or time-out.
     """
@@ -41,7 +41,7 @@ class PageSize:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Learn from the page that is requested inside the block."""
+        """Adapt the share to whether the page that is requested inside the block comes in time."""
         try:
             yield
         except StoreTimeout:
@@ -87,15 +87,15 @@ class Exchange(ABC):
         sockets, window : int
             Most connections, and most conversations at a time on each.
         repeat : bool
-            Whether conversations of which a server may have begun something are repeated.
+            Whether a conversation is repeated although a server may have begun with a call of it.
         writes : bool
-            Whether they write, which a disabled table may leave without an answer.
+            Whether the conversations write, which a disabled table may leave without an answer.
         timeout_s : float, optional
             Seconds for an answer; that of the options if it is left out.
         """
 
     def _traced(self, tasks: Sequence[Task[T]]) -> Sequence[Task[T]]:
-        """Return the tasks; in programs that trace, calls that are sent together have a span."""
+        """Return the tasks, changed in programs that trace: then calls that are sent together have a span."""
         return [partial(self._with_spans, task) for task in tasks] if tracing.is_on() else tasks
 
     def _with_spans(self, task: Task[T]) -> Conversation[T]:
@@ -140,11 +140,11 @@ class Exchange(ABC):
         return {"server.address": gateways[0].host, "server.port": gateways[0].port} if len(gateways) == 1 else {}
 
     def _stamped(self, calls: Sequence[Any], span: tracing.TraceSpan) -> Sequence[Any]:
-        """Return calls that name their span to the server, where they can."""
+        """Return calls that name their span to the server, if the interface can; here unchanged."""
         return calls
 
     def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
-        """Hold one conversation; see `hold`."""
+        """Hold one conversation and return its result; see `hold`."""
         [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
         return result
 
@@ -158,7 +158,7 @@ class Exchange(ABC):
         repeat: bool = True,
         writes: bool = False,
     ) -> list[T]:
-        """Ask for all items of all groups, and return the answers in their order; see `hold`.
+        """Return the answers for all items of all groups, in the order of the items; see `hold`.
 
         Each group is one call, or several smaller ones after a call that got no answer in time.
         """

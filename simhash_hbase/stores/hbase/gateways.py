@@ -26,13 +26,13 @@ _HADOOP = b"Hadoop IPC"
 _ZOOKEEPER_QUESTION = b"srvr\n"
 _ZOOKEEPER = (b"Zookeeper", b"srvr is not exec")  # The version of ZooKeeper, or that the question is not allowed.
 _HTTP_QUESTION = b"POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-# How an answer begins, by protocol, and behind how many bytes, by transport: a frame begins with its length.
+# The first bytes of an answer, by protocol, and how many bytes come before them, by transport: a frame's length.
 _START = {"binary": b"\x80\x01", "compact": b"\x82"}
 _LENGTH_BYTES = {"buffered": 0, "framed": 4}
 
 
 class Gateways:
-    """Connects to the first gateway that answers and asks for its Thrift version."""
+    """The Thrift gateways of an address: connects to the first one that answers and asks for its Thrift version."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options
@@ -65,7 +65,7 @@ class Gateways:
 
 
 def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> int:
-    """Ask a gateway for its Thrift version."""
+    """Return the Thrift version of a gateway; with `explain` an error says which other server is there instead."""
     try:
         return _version_of(connection)
     except (wire.HttpRefused, wire.NoGateway):
@@ -88,7 +88,7 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
-    """Describe the server at an address that did not answer as expected; empty for a gateway as addressed.
+    """Return a description of the server at an address that did not answer as expected; empty for a gateway as given.
 
     Raises `OtherServer` for one of HBase's servers that is no gateway.
     """
@@ -125,7 +125,7 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
 
 
 def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
-    """Describe the server at an address where a gateway in HTTP mode should be."""
+    """Return a description of the server where a gateway in HTTP mode should be; empty for a server of HTTP."""
     if _first_page(gateway, options).startswith(_HTTP):
         return ""
     plain = replace(options, http=False, headers=(), access="", tls=False, ca_file="")
@@ -137,7 +137,7 @@ def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
 
 
 def _version_of(connection: wire.GatewayConnection) -> int:
-    """Ask for the type of the server; ask older ones for a call that only Thrift 1 knows."""
+    """Return 1 or 2: by the type that the server reports, or in older ones by a call that only Thrift 1 knows."""
     idl, options = wire.interface("either"), connection.options
     with wire.thrift_errors("getThriftServerType", connection.gateway, options.table):
         connection.send([wire.Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
@@ -190,7 +190,7 @@ def _question(options: HBaseOptions) -> bytes:
 
 
 def _first_page(gateway: Gateway, options: HBaseOptions) -> bytes:
-    """Return how the answer to a request by HTTP begins; raise `OtherServer` for one of HBase's servers."""
+    """Return the first bytes of the answer to a request by HTTP; raise `OtherServer` for one of HBase's servers."""
     page = _first_bytes(gateway, options, _HTTP_QUESTION, _PAGE_BYTES)
     if any(each in page for each in _PAGES):
         raise sockets.OtherServer("this is a web page of HBase's master or of a region server")
@@ -200,7 +200,7 @@ def _first_page(gateway: Gateway, options: HBaseOptions) -> bytes:
 
 
 def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes, enough: int = _ENOUGH_BYTES) -> bytes:
-    """Send some bytes and return how the answer begins; nothing when there is none."""
+    """Send some bytes and return the first bytes of the answer; none when no answer comes."""
     answer = b""
     # The bytes that came before the connection closed or fell silent are enough.
     with suppress(OSError), sockets.connect(gateway, options, _PROBE_S) as probe:

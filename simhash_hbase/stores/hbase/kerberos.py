@@ -44,12 +44,12 @@ class KerberosClient:
         """The most bytes that `wrap` takes."""
 
     def first_token(self) -> bytes:
-        """Return the bytes with which the client begins."""
+        """Return the token with which the client begins the handshake."""
         with self._ticket_errors():
             return self._context.step() or b""
 
     def step(self, token: bytes) -> bytes:
-        """Return the answer to a token; the last token offers layers, of which the strongest is chosen."""
+        """Return the answer to a token of the server; the last one offers layers, of which the strongest is chosen."""
         with self._ticket_errors():
             if not self._context.complete:
                 return self._context.step(token) or b""
@@ -67,12 +67,12 @@ class KerberosClient:
             return answer
 
     def wrap(self, data: bytes) -> bytes:
-        """Sign or encrypt bytes, as agreed."""
+        """Return bytes signed or encrypted, as the handshake agreed."""
         sealed: bytes = self._context.wrap(data, self.layer == ENCRYPTED).message
         return sealed
 
     def unwrap(self, data: bytes) -> bytes:
-        """Check and decrypt bytes; raise `UnreadableAnswer` for forged ones, and plain ones where all are encrypted."""
+        """Return bytes checked and decrypted; raise `UnreadableAnswer` for forged ones, or plain ones if encrypted."""
         try:
             opened = self._context.unwrap(data)
         except gssapi.exceptions.GSSError as error:

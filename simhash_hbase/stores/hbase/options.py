@@ -37,7 +37,7 @@ _FORMS = {
     "hbase+rpcs": "wanted hbase+rpcs://host:port[,host:port…]/[namespace:]table[?ca=FILE&kerberos=SERVICE]",
 }
 ACCESS_HEADERS = {"alibaba": ("ACCESSKEYID", "ACCESSSIGNATURE")}
-"""The headers in which a cloud's HBase wants user and access key, by the name that an address calls it."""
+"""The names of the headers in which a cloud's HBase wants user and access key, by the cloud's name in an address."""
 USER = "SIMHASH_HBASE_ACCESS_USER"
 KEY = "SIMHASH_HBASE_ACCESS_KEY"
 HEADERS = "SIMHASH_HBASE_HTTP_HEADERS"
@@ -59,7 +59,7 @@ class Gateway(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class HBaseOptions:
-    """The place of an index in HBase, and the patience of its store."""
+    """The address of an index in HBase, and the time-outs and connections of its store."""
 
     gateways: tuple[Gateway, ...]
     """Thrift servers of one cluster; they share the calls, and a failed one is tried again after some seconds. For
@@ -69,7 +69,7 @@ class HBaseOptions:
     transport: str = "buffered"  # ``buffered`` or ``framed``, as the gateway was started.
     protocol: str = "binary"
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
-    tls: bool = False  # Whether they speak TLS, with certificates of the hosts that are named here.
+    tls: bool = False  # Whether the servers speak TLS, with certificates of the hosts that are named here.
     http: bool = False  # Whether the gateways are in HTTP mode, `hbase.regionserver.thrift.http`.
     rpc: bool = False  # Whether the servers are masters and region servers, which are called without a gateway.
     user: str = ""  # The caller's name where nobody is authenticated.
@@ -106,7 +106,7 @@ class HBaseOptions:
 
 
 def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOptions:
-    """Read an address as users write it.
+    """Return the options that an address of an HBase names.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOpti
 
 
 def format_url(options: HBaseOptions) -> str:
-    """Write an address so that `parse_url` reads the same place from it; it holds no header.
+    """Return the address of some options, from which `parse_url` reads the same place; it holds no header.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def _own_name() -> str:
 
 
 def _headers(access: str, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Read user, access key and further headers; no error shows a value."""
+    """Return the headers for user and access key, and further ones of a variable; no error shows a value."""
     headers = []
     if names := ACCESS_HEADERS.get(access):
         for name, variable in zip(names, (USER, KEY), strict=True):

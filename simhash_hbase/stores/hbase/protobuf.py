@@ -15,7 +15,7 @@ _MOST_SHIFT = 63
 
 
 def varint(value: int) -> bytes:
-    """Return a number of at most 64 bits, seven of them in a byte, the lowest first.
+    """Return a number of at most 64 bits as bytes, seven bits in each, the lowest first.
 
     Examples
     --------
@@ -33,17 +33,17 @@ def varint(value: int) -> bytes:
 
 
 def number_field(number: int, value: int) -> bytes:
-    """Return a field with a number, or with a Boolean as 0 or 1."""
+    """Return the bytes of a field with a number, or with a Boolean as 0 or 1."""
     return varint(number << 3 | NUMBER) + varint(value)
 
 
 def bytes_field(number: int, content: bytes) -> bytes:
-    """Return a field with a byte string or a message."""
+    """Return the bytes of a field with a byte string or a message."""
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at a position, and the position behind it; raise `ValueError` where there is none."""
+    """Return the number at a position, and the position after it; raise `ValueError` where there is none."""
     value = shift = 0
     while at < len(data) and shift <= _MOST_SHIFT:
         byte = data[at]
@@ -94,7 +94,7 @@ class Message:
         return number in self._fields
 
     def number(self, number: int, default: int = 0) -> int:
-        """Return the last number in a field."""
+        """Return the last number in the field of this number; `default` where there is none."""
         value = self._fields.get(number, (default,))[-1]
         if isinstance(value, int):
             return value

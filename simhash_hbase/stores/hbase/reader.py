@@ -42,7 +42,7 @@ class Regions:
         self._asked = 0.0
 
     def starts(self) -> list[bytes]:
-        """Return the first keys, sorted."""
+        """Return the first keys of the regions, sorted."""
         # Threads share it: another one may forget at any time.
         known = self._known
         if known is None or time.monotonic() - self._asked > REMEMBER_S:
@@ -56,7 +56,7 @@ class Regions:
 
 
 def by_region(rows: Sequence[bytes], starts: Sequence[bytes], many: int) -> Iterator[Sequence[bytes]]:
-    """Split sorted rows so that each region with at least so many of them has its own; the others stay together.
+    """Yield groups of sorted rows: each region with at least `many` of them has its own; others stay together.
 
     Examples
     --------
@@ -90,12 +90,12 @@ class HBaseReader:
         self._scan_size, self._row_size, self._cell_size, self._get_size = (PageSize() for _ in range(4))
 
     def scan(self, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Find the rows under many prefixes, at least one; see `Store.scan`."""
+        """Find the block rows under many prefixes, at least one; see `Store.scan`."""
         many = len(prefixes) > self.sizes.few_prefixes and self._driver.prefixes_per_scan > 1
         sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
         try:
             if many:
-                # Where regions begin, and each part in equal parts of a bounded size.
+                # Split where regions begin, and each part into equal parts of a bounded size.
                 starts = [rowkeys.row_prefix(start) for start in self._regions.starts()]
                 edges = np.searchsorted(prefixes, np.array(starts, dtype=U64))
                 most = self._driver.prefixes_per_scan
@@ -114,12 +114,12 @@ class HBaseReader:
         return first_rows(rowkeys.unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
 
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
-        """Ask for single items in groups, and return their answers in the order of the items."""
+        """Return the answers to single items, asked for in groups, in the order of the items."""
         answers = self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS)
         return [item for answer in answers for item in answer]
 
     def row_pages(self, start: int, stop: int, page: int) -> Iterator[rowkeys.BlockRows]:
-        """Read a range of block rows in pages; see `Store.scan_range`."""
+        """Yield a range of block rows in pages; see `Store.scan_range`."""
         if start >= min(stop, rowkeys.ALL_PREFIXES):
             return
         first = rowkeys.pack_prefix(start)
@@ -158,7 +158,7 @@ class HBaseReader:
         return max(1, min(self._driver.rows_per_get, 10 * self.sizes.reply_cells // limit))
 
     def _first_cells(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
-        """Read rows up to a limit that one reply can hold; a scan reads many of one region, gets the others."""
+        """Return the first cells of rows, up to a limit that one reply can hold; many of one region take a scan."""
         many = self._driver.scanned_rows
         starts = self._regions.starts() if len(rows) >= many else []
 
@@ -180,7 +180,7 @@ class HBaseReader:
         return cells[:limit]
 
     def cell_pages(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
-        """Read a range of cells in pages; see `Store.scan_cells`."""
+        """Yield a range of cells in pages; see `Store.scan_cells`."""
         waiting: list[Cell] = []
         for cells in self._cell_parts(family, start, stop, min(page, SCAN_ROWS)):
             waiting += cells
@@ -209,7 +209,7 @@ class HBaseReader:
     def _tail_parts(
         self, family: str, row: bytes, after: bytes, most: int, page_size: PageSize, *, walk: bool = False
     ) -> Iterator[list[Cell]]:
-        """Read the cells of a row after a qualifier, in parts of a bounded size."""
+        """Yield the cells of a row after a qualifier, in parts of a bounded size."""
         while True:
             ask = partial(self._driver.row_tail, family, row, after, walk=walk)
             part, size = self._exchange.one(partial(page_size.page, most, ask))
@@ -221,7 +221,7 @@ class HBaseReader:
 
 
 class _Job:
-    """Sorted prefixes, read page by page."""
+    """A part of a scan: sorted prefixes, whose block rows are read page by page."""
 
     def __init__(self, prefixes: NDArray[np.uint64], limit: int, page_size: PageSize, reply_rows: int) -> None:
         self.packed: list[bytes] = []
@@ -247,7 +247,7 @@ class _Job:
         return keys, rows, len(wanted)
 
     def take(self, keys: list[bytes], rows: int, prefixes: int) -> bool:
-        """Keep a page; return whether it was the last one."""
+        """Keep a page that was read, and return whether it was the last one."""
         self.packed.append(b"".join(keys))
         if len(keys) < rows:
             self._go_on_at(prefixes)

@@ -36,22 +36,22 @@ class CallSizes:
     limit: 2 MiB by default, 1 MiB at least."""
 
     def group_row_keys(self, rows: Iterable[bytes], most: int | None = None) -> list[list[bytes]]:
-        """Cut row keys into groups for one call each, bounded in rows and in bytes: a filter names each key twice."""
+        """Return row keys in groups for one call each, bounded in rows and bytes: a filter names each key twice."""
         return self._grouped(rows, lambda row: 2 * len(row), most or self.write_rows)
 
     def group_keys(self, keys: Iterable[CellKey], most: int) -> list[list[CellKey]]:
-        """Cut rows with qualifiers into groups for one call each, bounded in number and in bytes."""
+        """Return rows with qualifiers in groups for one call each, bounded in number and in bytes."""
         return self._grouped(keys, lambda key: len(key[0]) + len(key[1]), most)
 
     def group_cells(self, cells: Iterable[Cell]) -> list[list[Cell]]:
-        """Sort cells, and cut them into groups for one call each, bounded in rows and in bytes."""
+        """Return cells, sorted, in groups for one call each, bounded in number and in bytes."""
         by_row = sorted(cells, key=itemgetter(0, 1))
         return self._grouped(
             by_row, lambda cell: len(cell.row) + len(cell.qualifier) + len(cell.value), self.write_rows
         )
 
     def _grouped(self, items: Iterable[K], size: Callable[[K], int], most: int) -> list[list[K]]:
-        """Cut items into groups; one that is too large for a call is a group of its own."""
+        """Return items in groups for one call each; an item that is too large for a call is a group of its own."""
         groups: list[list[K]] = []
         room = 0
         for item in items:

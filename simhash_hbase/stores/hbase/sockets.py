@@ -15,16 +15,16 @@ class UnreadableAnswer(Exception):
 
 
 class OtherServer(Exception):
-    """An answer of a server that is of another kind than the address says, and will never be of that kind."""
+    """The server is of another kind than the address says, so no retry helps."""
 
 
 def too_large(size: int) -> UnreadableAnswer:
-    """Make the error of an answer, or a part of one, that has or announces too many bytes."""
+    """Return the error for an answer, or a part of one, that has or announces too many bytes."""
     return UnreadableAnswer(f"an answer with {size:,} bytes came or was announced, above the limit of {MOST_BYTES:,}")
 
 
 def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket.socket:
-    """Connect to a server, by TLS if the address asks for it.
+    """Return a socket that is connected to a server, by TLS if the address asks for it.
 
     Certificates are checked with the authorities of the system, or those of a file that the address names.
     """

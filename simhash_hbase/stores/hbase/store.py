@@ -30,7 +30,7 @@ NO_ROW = b"\0"
 
 K = TypeVar("K")
 Access: TypeAlias = Gateways | Servers
-"""The way to HBase that an address names."""
+"""The servers of HBase that an address names: Thrift gateways, or HBase's own servers."""
 
 
 class HBaseStore(base.Store):
@@ -54,12 +54,12 @@ class HBaseStore(base.Store):
 
     @classmethod
     def open(cls, options: HBaseOptions) -> Self:
-        """Connect to a table that is there."""
+        """Return a store over a table that exists."""
         return cls._connect(options, find_table)
 
     @classmethod
     def create(cls, options: HBaseOptions, schema: table.TableSchema | None = None) -> Self:
-        """Make a table and connect to it; a table that an operator made is taken over while it is unused."""
+        """Make a table and return a store over it; a table that an operator made is taken over while it is unused."""
         return cls._connect(options, lambda gateways: create_table(gateways, schema or table.TableSchema()))
 
     @classmethod
@@ -153,7 +153,7 @@ class HBaseStore(base.Store):
         return self._exchange.one(self._driver.regions)
 
     def size(self) -> base.StoreSize:
-        """Nothing is known: a gateway reports no sizes, and counting means scanning."""
+        """Return an unknown size: a gateway reports none, and counting means scanning."""
         return base.StoreSize(None, None)
 
     def traffic(self) -> base.Traffic:
@@ -169,12 +169,12 @@ class HBaseStore(base.Store):
 
 
 def latest_writes(cells: Sequence[base.Cell]) -> list[base.Cell]:
-    """Keep the last of several writes of one cell at one time: calls may overtake each other."""
+    """Return writes without those that a later one of the same cell and time replaces: calls overtake each other."""
     return list({(cell.row, cell.qualifier, cell.timestamp): cell for cell in cells}.values())
 
 
 def swap_waves(swaps: Sequence[base.Swap]) -> list[list[int]]:
-    """Split swaps so that no row is twice in a wave: order matters only within a row."""
+    """Return the positions of swaps in waves, none with a row twice: the order matters only within a row."""
     waves: list[list[int]] = []
     times: Counter[bytes] = Counter()
     for number, swap in enumerate(swaps):
@@ -192,7 +192,7 @@ def _check_sizes(sizes: Iterable[int]) -> None:
 
 
 def create_table(gateways: Access, schema: table.TableSchema) -> tuple[str, ...]:
-    """Make the table, or take over one that an operator made and nobody has used."""
+    """Make the table, or take over an unused one that an operator made; return its shortfalls."""
     try:
         found = _describe(gateways)
     except driver.AccessDenied:
@@ -221,7 +221,7 @@ def create_table(gateways: Access, schema: table.TableSchema) -> tuple[str, ...]
 
 
 def find_table(gateways: Access) -> tuple[str, ...]:
-    """Check that there is a table for an index, and that it can be used; nothing is known to be missing in it.
+    """Raise an error unless there is a usable table for an index; return no shortfalls, since none are known.
 
     HBase shows a table's description only to users with permission to make or change it, so only `create_table` reads
     the description.
@@ -253,13 +253,13 @@ def _check_families(gateways: Access, missing: list[str]) -> None:
 
 
 def _check_unused(gateways: Access) -> None:
-    """Refuse a table with an index: its profile is in family ``m``."""
+    """Raise `IndexExists` for a table with an index, whose profile is in family ``m``."""
     if gateways.exchange.one(partial(gateways.driver.scan_cells, layout.FAMILY_INDEX, b"", b"", 1, 1)):
         raise IndexExists(f"there is an index in table {gateways.options.table} already")
 
 
 def differences(schema: table.TableSchema, found: driver.TableDescription, *, unknown: bool = True) -> tuple[str, ...]:
-    """List the settings of a table that are not as they should be, or only those of them that are known."""
+    """Return the settings in which a table differs from its schema; without `unknown`, only those that are known."""
     places = [
         (f"family {family.name}", {**family.settings, **family.configuration}, found.families.get(family.name, {}))
         for family in schema.families

@@ -27,7 +27,7 @@ TABLE_ATTRIBUTES: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class FamilySchema:
-    """One column family."""
+    """The settings of one column family."""
 
     name: str  # A single letter.
     settings: Mapping[str, str]  # As in the HBase shell.
@@ -102,7 +102,7 @@ class TableSchema:
 
 
 def shell_script(schema: TableSchema, table: str) -> str:
-    """Write the table as a script for the HBase shell."""
+    """Return a script for the HBase shell that makes the table."""
     families = ""
     for family in schema.families:
         words = ", ".join(f"{name} => '{value}'" for name, value in {"NAME": family.name, **family.settings}.items())
@@ -116,7 +116,7 @@ def shell_script(schema: TableSchema, table: str) -> str:
 
 
 def thrift2_script(schema: TableSchema, table: str) -> str:
-    """Write the table as the one call of HBase's Thrift 2 interface that makes it."""
+    """Return the text of the one call of HBase's Thrift 2 interface that makes the table."""
     namespace, _, name = table.rpartition(":")
     families = "".join(
         f"    TColumnFamilyDescriptor(name={family.name.encode()!r}, maxVersions={family.settings['VERSIONS']},"

@@ -20,7 +20,7 @@ _FORM = "wanted redis://[user:password@]host[:port][/database], or rediss:// for
 
 @dataclass(frozen=True, kw_only=True)
 class RedisOptions:
-    """The place of an index in Redis, and the patience of its store."""
+    """The address of an index in Redis, and the time-outs of its store."""
 
     host: str  # A name or an address.
     port: int = DEFAULT_PORT  # The port of the server.
@@ -52,7 +52,7 @@ class RedisOptions:
 
 
 def parse_url(url: str) -> RedisOptions:
-    """Read an address.
+    """Return the options that an address of Redis names.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class RedisConnection:
             return self._open().execute_command(*command)  # type: ignore[no-untyped-call]
 
     def run(self, script: str, calls: Iterable[Sequence[Argument]], *, once: bool = False) -> Iterator[Any]:
-        """Run a script for each list of arguments; `once`: send nothing again when a connection breaks."""
+        """Yield a script's answer to each list of arguments; `once`: nothing is sent again when a connection breaks."""
         waiting = iter(calls)
         while window := list(islice(waiting, PIPELINED)):
             with redis_errors(self.url):
@@ -131,7 +131,7 @@ class RedisConnection:
 
 
 def _client(options: RedisOptions, repeats: int) -> redis.Redis:
-    """Return a client that repeats the commands of a broken connection so many times."""
+    """Return a Redis client that sends the commands of a broken connection again `repeats` times."""
     return redis.Redis(
         host=options.host,
         port=options.port,
@@ -188,7 +188,7 @@ _MOST_TEXT = 200
 
 @contextmanager
 def redis_errors(url: str) -> Iterator[None]:
-    """Raise the package's own errors in place of the client's."""
+    """Raise errors of this package, inside the block, in place of those of the Redis client."""
     try:
         yield
     except redis.RedisError as error:

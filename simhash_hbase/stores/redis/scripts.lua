@@ -1,4 +1,4 @@
--- One script for each call of the seam, run inside the server.
+-- One script for each call of the interface `Store`, run inside the server.
 -- A script runs alone, so nothing changes between its reads and its writes: the highest timestamp wins without a race, and
 -- the counters of rows and cells are exact. The server does nothing else meanwhile, so a call sends its work in chunks,
 -- many in one round trip.

@@ -101,10 +101,10 @@ class RedisStore(base.Store):
         return self._connection.url
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
-        """Scan prefixes, with one round trip for each 16,000."""
+        """Find the block rows under prefixes, with one round trip for each 16,000 prefixes."""
         base.check_positive("limit", limit)
         pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
-        # Start of each piece that is not done yet: where it goes on.
+        # Start of each piece that is not done yet, and the position at which it goes on.
         places = {start: start for start in pieces}
         cut: list[int] = []
         while places:
@@ -133,7 +133,7 @@ class RedisStore(base.Store):
         self._write(SCRIPTS["delete_rows"], _row_calls(rows))
 
     def put(self, family: str, cells: Sequence[base.Cell]) -> None:
-        """Keep the later of two writes with one timestamp."""
+        """Write cells; of two writes of a cell with the same timestamp, the later one stays."""
         base.check_cell_family(family)
         _check_stamps(cells)
         now = self._clock() if self._clock is not None else ""
@@ -142,7 +142,7 @@ class RedisStore(base.Store):
         self._write(SCRIPTS["put"], _calls(head, fields))
 
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
-        """Read cells, with one round trip for each 4,000."""
+        """Read single cells, with one round trip for each 4,000."""
         base.check_cell_family(family)
         return self._get(family, keys)
 
@@ -152,7 +152,7 @@ class RedisStore(base.Store):
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[base.Cell]]:
-        """Read all qualifiers of a row with more cells than the limit."""
+        """Read rows whole; of a row with more cells than the limit, all qualifiers are read first."""
         base.check_cell_family(family, limit=limit)
         found: list[list[base.Cell]] = []
         wanted: dict[int, list[base.CellKey]] = {}
@@ -172,7 +172,7 @@ class RedisStore(base.Store):
         return found
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
-        """Read all qualifiers of the row."""
+        """Read the cells of one row after a qualifier, for which all qualifiers of the row are read first."""
         base.check_cell_family(family, limit=limit)
         held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
         wanted = sorted(qualifier for qualifier in held if qualifier > after)[:limit]
@@ -186,7 +186,7 @@ class RedisStore(base.Store):
         self._write(SCRIPTS["delete"], _calls((_space(family), COUNTERS, family), fields))
 
     def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
-        """Send each swap once, whatever happens to the connection."""
+        """Change cells by compare-and-set; each swap is sent once, whatever happens to the connection."""
         now = self._clock() if self._clock is not None else ""
         head = (_space(FAMILY_DOCUMENTS), COUNTERS, FAMILY_DOCUMENTS, now)
         fields = [(row, q, "" if old is None else 1, old or b"", value) for row, q, old, value in swaps]
@@ -220,7 +220,7 @@ class RedisStore(base.Store):
                     rows = self._rows_after(rows) if rows.prefixes[-1] in cut else NO_ROWS
 
     def _rows_after(self, rows: BlockRows) -> BlockRows:
-        """Return more rows under the prefix of the last of these rows."""
+        """Return the block rows that follow the last of these rows under its prefix."""
         last = BlockRows(rows.prefixes[-1:], rows.simhashes[-1:])
         [simhashes] = self._connection.run(SCRIPTS["rows_after"], [(BLOCKS, pack_rows(last), ROWS_A_CALL)])
         following = np.frombuffer(simhashes, ">u8").astype(np.uint64)
@@ -272,7 +272,7 @@ class RedisStore(base.Store):
             pass
 
     def _check_server(self) -> None:
-        """Refuse a server that drops keys when its memory is full: a query would miss documents in silence."""
+        """Raise `Unsupported` for a server that drops keys when its memory is full: a query would miss documents."""
         memory: dict[str, Any] = self._connection.ask("INFO", "memory")
         policy = str(memory.get("maxmemory_policy", "noeviction"))
         if int(memory.get("maxmemory", 0)) and policy.startswith("allkeys"):
@@ -296,7 +296,7 @@ def _row_calls(rows: BlockRows) -> list[tuple[Argument, ...]]:
 
 
 def _calls(head: tuple[Argument, ...], fields: Sequence[Sequence[Argument]]) -> list[list[Argument]]:
-    """Make the arguments of as many scripts as the cells or rows need, the same head before each."""
+    """Return the arguments of each run of a script: the head, then the fields of up to 500 cells or rows."""
     starts = range(0, len(fields), CELLS_A_CALL)
     return [[*head, *chain.from_iterable(fields[i : i + CELLS_A_CALL])] for i in starts]
 

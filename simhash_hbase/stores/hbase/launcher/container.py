@@ -30,12 +30,12 @@ class ContainerServer:
         return f"simhash-hbase-{sha256(os.fsencode(self.home.path)).hexdigest()[:NAME_DIGITS]}"
 
     def ports(self) -> dict[str, int] | None:
-        """Return the ports when the container runs and both gateways answer."""
+        """Return the ports by name if the container runs and both gateways answer; else None."""
         ports = self.home.read_ports()
         return ports if ports and self._runs() and failure(ports) is None else None
 
     def up(self) -> dict[str, int]:
-        """Build the image and run it, unless it runs, and return the ports."""
+        """Build the image and run it, unless it runs, and return the ports by name."""
         if not DOCKERFILE.exists():
             raise Unsupported("--with docker needs a checkout of the project; --with local needs none, and no Docker")
         if not _engine_answers():

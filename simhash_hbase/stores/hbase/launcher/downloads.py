@@ -52,7 +52,7 @@ class Downloads:
         return _whole(self.jars_folder(lock), fetch)
 
     def java(self) -> Path:
-        """Find a Java 17 or 21, or install a runtime into the private environment."""
+        """Return the path of a Java 17 or 21; install a runtime into the private environment where there is none."""
         found = installed_java()
         if found is not None:
             return found
@@ -82,7 +82,7 @@ class Downloads:
             raise StoreRefused(f"{source.name} does not compile with the jars in {jars}:\n{done.stdout}{done.stderr}")
 
     def compiled(self, source: Path, jars: Path, cache: Path) -> Path:
-        """Return the folder of a class, which is compiled once for each set of jars."""
+        """Return the folder of a compiled Java class, which is compiled once for each set of jars."""
         key = blake2b(source.read_bytes() + str(jars).encode(), digest_size=KEY_BYTES).hexdigest()
         return _whole(cache / f"{source.stem}-{key}", lambda classes: self.compile(source, classes, jars))
 
@@ -116,7 +116,7 @@ class Downloads:
 
 
 def _whole(ready: Path, make: Callable[[Path], None]) -> Path:
-    """Return a folder, which the first one who needs it makes; others wait for that."""
+    """Return a folder, which `make` makes unless it is there; other processes wait until it is whole."""
     if not ready.is_dir():
         with exclusive(ready.with_name("lock")):
             if not ready.is_dir():
@@ -127,7 +127,7 @@ def _whole(ready: Path, make: Callable[[Path], None]) -> Path:
 
 
 def installed_java() -> Path | None:
-    """Find a Java 17 or 21 of this machine: that of ``JAVA_HOME``, else that of the ``PATH``."""
+    """Return the path of a Java 17 or 21 by ``JAVA_HOME``, else by the ``PATH``; None where neither has one."""
     home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     candidates = [Path(home) / "bin" / "java"] if home else []
     candidates += [Path(on_path)] if on_path else []

@@ -48,7 +48,7 @@ def cache_folder() -> Path:
 
 
 def jars_folder(downloads: Path) -> Path:
-    """Return the folder for the jars that go with a folder for downloads: all checkouts share one."""
+    """Return the folder for jars that belongs to a folder for downloads: all checkouts share one."""
     return (users_folder() if downloads == CHECKOUT / ".cache" / "hbase" else downloads) / "jars"
 
 
@@ -58,7 +58,7 @@ def users_folder() -> Path:
 
 
 def home_folder(kind: str = "local") -> Path:
-    """Return the folder of the server: ``SIMHASH_HBASE_HOME``, else one a kind beside the downloads."""
+    """Return the folder of the server: ``SIMHASH_HBASE_HOME``, else one for its kind beside the downloads."""
     given = os.environ.get("SIMHASH_HBASE_HOME")
     return Path(given) if given else cache_folder() / FOLDERS[kind]
 
@@ -90,22 +90,22 @@ class Home:
 
     @property
     def data(self) -> Path:
-        """The tables, the write-ahead log and ZooKeeper's files."""
+        """Folder of the tables, the write-ahead log and ZooKeeper's files."""
         return self.path / "data"
 
     @property
     def logs(self) -> Path:
-        """One log a process."""
+        """Folder of the logs, one for each process."""
         return self.path / "logs"
 
     def read_ports(self) -> dict[str, int]:
-        """Read the ports of the last start; empty before the first one."""
+        """Return the ports of the last start by name; empty before the first one."""
         file = self.path / "ports.json"
         ports: dict[str, int] = json.loads(file.read_text("utf-8")) if file.exists() else {}
         return ports
 
     def choose_ports(self, names: Sequence[str]) -> dict[str, int]:
-        """Keep the ports of the last start that are free, choose others for the rest, and write them down."""
+        """Return and write down a port for each name: that of the last start if it is free, else another one."""
         kept = {name: port for name, port in self.read_ports().items() if name in names and _is_free(port)}
         for name in names:
             if name not in kept:
@@ -127,7 +127,7 @@ class Home:
 
 
 def site_xml(template: str, values: Mapping[str, str]) -> str:
-    r"""Make the text of ``hbase-site.xml``; of two properties with one name HBase takes the later.
+    r"""Return the text of ``hbase-site.xml``; of two properties with one name HBase takes the later.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def site_xml(template: str, values: Mapping[str, str]) -> str:
 
 
 def _is_free(port: int) -> bool:
-    """Try to bind a port as Java does: a connection that was just closed does not block it."""
+    """Return whether a port can be bound, as Java does it: a connection that was just closed does not block it."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -159,7 +159,7 @@ def _is_free(port: int) -> bool:
 
 
 def failure(ports: Mapping[str, int]) -> str | None:
-    """Ask the gateways among some ports, and return the first failure; None if all answer."""
+    """Return the first failure of the gateways among some ports, asked one by one; None if all answer."""
     for name, port in ports.items():
         if (question := QUESTIONS.get(name.partition("-")[0])) is None:
             continue

@@ -1,7 +1,8 @@
 """The server as plain processes, one HBase with two gateways, which outlive the command that starts them.
 
-They are never mistaken for others. A process id alone says little: after a reboot, or after enough forks, it belongs to
-somebody else. So the start time is kept with it, and a mark (the folder of the server) must be in the command line.
+Other processes are never taken for one of these. A process id alone says little: after a reboot, or after enough forks,
+it belongs to somebody else. So the start time is kept with it, and a mark (the folder of the server) must be in the
+command line.
 """
 
 import json
@@ -28,7 +29,7 @@ KILL_S = 5.0
 
 @dataclass(frozen=True)
 class Role:
-    """One process of a server; words in braces stand for ports."""
+    """How one process of a server is started; names in braces in its arguments stand for ports."""
 
     name: str
     kind: str
@@ -60,12 +61,12 @@ class Layout:
 
 
 def master(name: str, heap: str, arguments: str, ready: str) -> Role:
-    """Return a master, with its heap."""
+    """Return the role of a master, from its name, default heap, arguments and the words in its log once it is ready."""
     return Role(name, "master", f"{HBASE}.master.HMaster", arguments, ("HBASE_HEAP", heap), ready)
 
 
 def gateway(name: str, heap: str) -> Role:
-    """Return a gateway, whose name begins with its Thrift version."""
+    """Return the role of a gateway, whose name begins with its Thrift version, and which has this default heap."""
     main = f"{HBASE}.{'thrift2' if name.startswith('thrift2') else 'thrift'}.ThriftServer"
     return Role(name, "gateway", main, f"-b {HOST} -p {{{name}}}", ("THRIFT_HEAP", heap))
 
@@ -94,7 +95,7 @@ class Process:
         return self.state() != "dead"
 
     def state(self) -> str:
-        """Return ``alive``, ``paused`` or ``dead``."""
+        """Return whether this very process is ``alive``, ``paused`` or ``dead``."""
         found = _look(self.pid)
         if found is None or found[1] != self.started or self.mark not in found[2]:
             return "dead"
@@ -120,18 +121,18 @@ class LocalServer:
         return self.home.path / "processes.json"
 
     def started(self) -> dict[str, Process]:
-        """Read which processes were started, in the order of starting; some may have ended."""
+        """Return the processes that were started by name, in the order of starting; some may have ended."""
         if not self._processes_file.exists():
             return {}
         written = json.loads(self._processes_file.read_text("utf-8"))
         return {name: Process(**fields) for name, fields in written.items()}
 
     def processes(self) -> dict[str, Process]:
-        """Find the processes of this server that run, in the order of starting."""
+        """Return the processes of this server that run by name, in the order of starting."""
         return {name: process for name, process in self.started().items() if process.is_running()}
 
     def ports(self) -> dict[str, int] | None:
-        """Return the ports when all processes run and all gateways answer."""
+        """Return the ports by name if all processes run and all gateways answer; else None."""
         ports = self.home.read_ports()
         if set(self.processes()) != set(self.layout.roles) or not ports:
             return None
@@ -177,7 +178,7 @@ class LocalServer:
             shutil.rmtree(folder, ignore_errors=True)
 
     def is_ready(self, name: str) -> bool:
-        """Return whether the log of a process that was started says that it is ready."""
+        """Return whether the log of the process of this name says that it is ready."""
         return self._log_has(name, self.layout.roles[name].ready)
 
     def prepare(self, java: Path, jars: Path) -> None:
@@ -193,7 +194,7 @@ class LocalServer:
         }
 
     def alone(self) -> AbstractContextManager[None]:
-        """Keep other commands waiting that change this server."""
+        """Return a block in which other commands that change this server wait."""
         return exclusive(self.home.path / "lock")
 
     def _stop(self) -> bool:
@@ -206,7 +207,7 @@ class LocalServer:
         return bool(running)
 
     def _await(self, stage: Sequence[Role], ports: Mapping[str, int]) -> None:
-        """Wait until a stage is ready."""
+        """Wait until the processes of a stage are ready; raise an error if one ends."""
 
         def trouble() -> str | None:
             for service in set(self.started()) - set(self.processes()):
@@ -223,7 +224,7 @@ class LocalServer:
         )
 
     def launch(self, role: Role, java: Path, jars: Path, ports: Mapping[str, int]) -> None:
-        """Start one process."""
+        """Start the process of a role, and note it in the file of processes."""
         log = self._log(role.name)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))
@@ -234,7 +235,7 @@ class LocalServer:
         self._processes_file.write_text(json.dumps(written, indent=1) + "\n", "utf-8")
 
     def class_path(self, jars: Path) -> str:
-        """Return the configuration and all jars."""
+        """Return Java's class path: the folder of the configuration, and all jars."""
         return f"{self.home.conf}{os.pathsep}{jars}/*"
 
     def _log(self, service: str) -> Path:
@@ -245,14 +246,14 @@ class LocalServer:
         return log.exists() and words in log.read_text("utf-8", errors="replace")
 
     def _log_end(self, service: str) -> str:
-        """Return the lines from the first error on, or else the last ones."""
+        """Return lines of the log of a process: from the first error on, or else the last ones."""
         lines = self._log(service).read_text("utf-8", errors="replace").splitlines()
         first = next((n for n, line in enumerate(lines) if " ERROR " in line), -LOG_LINES)
         return "\n".join([*lines[first:][:LOG_LINES], f"(all of it: {self._log(service)})"])
 
 
 def start(command: Sequence[str], mark: str, log: Path) -> Process:
-    """Start a process in a session of its own; its output is appended to a log."""
+    """Start a process in a session of its own, append its output to a log, and return it."""
     with log.open("ab") as output:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -268,7 +269,7 @@ def start(command: Sequence[str], mark: str, log: Path) -> Process:
 
 
 def stop_all(processes: Sequence[Process], grace_s: float = STOP_S) -> None:
-    """Send SIGTERM to those that run, wait for all of them, then send SIGKILL to those that are left."""
+    """Send SIGTERM to the processes that run, wait for them, then send SIGKILL to the ones that are left."""
     for number, wait_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, KILL_S)):
         running = [process for process in processes if process.is_running()]
         for process in running:
@@ -281,7 +282,7 @@ def stop_all(processes: Sequence[Process], grace_s: float = STOP_S) -> None:
 
 
 def _look(pid: int) -> tuple[str, str, str] | None:
-    """Return state, start time and command line of a process that has not ended."""
+    """Return state, start time and command line of a process; None if it has ended."""
     if not Path("/proc/self/stat").exists():
         # macOS.
         words = ["ps", "-ww", "-o", "state=,lstart=,command=", "-p", str(pid)]

@@ -1,4 +1,4 @@
-"""Jars by a lock file: coordinates and sha256, fetched from Maven's registry with jgo.
+"""Download of the jars of a lock file, which has coordinates and sha256, from Maven's registry with jgo.
 
 This file is also a script that needs nothing else of this package: ``python maven.py LOCK FOLDER``, in an environment
 with the packages of ``files/requirements.txt``.
@@ -36,7 +36,7 @@ class Jar(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Name as in a Maven repository."""
+        """Name of the jar's file, as in a Maven repository."""
         return "-".join(word for word in self[1:4] if word) + ".jar"
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Jar(NamedTuple):
 
 
 def read_lock(lock: Path) -> list[Jar]:
-    """Read ``group:artifact:version[:classifier] sha256`` lines; comments and empty lines are skipped."""
+    """Return the jars of a lock file, which has ``group:artifact:version[:classifier] sha256`` lines and comments."""
     jars = []
     for number, line in enumerate(lock.read_text("utf-8").splitlines(), 1):
         coordinates, _, sha256 = line.partition(" ")

@@ -46,7 +46,7 @@ class CellColumns(NamedTuple):
 
 
 def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
-    """Write cells of one family; a cell without a timestamp is stamped by the server, a deletion has no value."""
+    """Return the bytes of cells of a family; the server stamps a cell without a timestamp, a deletion has no value."""
     name = family.encode()
     parts: list[bytes] = []
     for row, qualifier, content, timestamp in cells:
@@ -66,7 +66,7 @@ def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
 
 
 def unpack_cells(block: bytes, family: str) -> CellColumns:
-    """Read cells of one family; raise `ValueError` for damaged bytes, another family or a deletion."""
+    """Return the cells of one family in some bytes; raise `ValueError` for damage, another family or a deletion."""
     name = bytes([len(family)]) + family.encode()
     columns = CellColumns([], [], [], [])
     rows, qualifiers, values, timestamps = columns
@@ -94,7 +94,7 @@ def unpack_cells(block: bytes, family: str) -> CellColumns:
 
 
 def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
-    """Write block rows as cells without qualifier and value."""
+    """Return the bytes of block rows as cells without qualifier and value."""
     one = _block_row(timestamp, kind)
     cells = np.tile(np.frombuffer(one, np.uint8), (len(keys), 1))
     cells[:, _LENGTHS.size : _BLOCK_FAMILY] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, BLOCK_ROW_BYTES)
@@ -102,7 +102,7 @@ def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
 
 
 def unpack_block_rows(block: bytes) -> list[bytes]:
-    """Return the keys of block rows; raise `ValueError` for cells that are none."""
+    """Return the keys of the block rows in some bytes; raise `ValueError` for other cells."""
     keys: list[bytes] = _BLOCK_ROW.findall(block)
     if len(keys) * BLOCK_ROW_CELL_BYTES != len(block):
         raise ValueError("a cell came that is no block row, or is not complete")

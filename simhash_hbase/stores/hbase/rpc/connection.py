@@ -44,7 +44,7 @@ class Seal(Protocol):
         """The most bytes that `wrap` takes."""
 
     def wrap(self, data: bytes) -> bytes:
-        """Return a packet to send, without its length."""
+        """Return bytes signed or encrypted: a packet to send, without its length."""
 
     def unwrap(self, data: bytes) -> bytes:
         """Return the content of a packet; raise `UnreadableAnswer` for a forged one."""
@@ -168,7 +168,7 @@ class RpcConnection:
             raise
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Drop the answers to calls that nobody waits for any more."""
+        """Drop the answers, here or still to come, to calls of these numbers, for which nobody waits any more."""
         with self._changed:
             for number in numbers:
                 if number in self._awaited and self._awaited.pop(number) is None:
@@ -235,7 +235,7 @@ class RpcConnection:
             self._changed.notify_all()
 
     def _read_until(self, number: int, deadline: float) -> None:
-        """Read answers for all threads until one is there."""
+        """Read answers for all threads until the one to this call is there."""
         try:
             while self._awaited.get(number) is None and self._failure is None:
                 if not self._receive():
@@ -259,7 +259,7 @@ class RpcConnection:
             raise TimeoutError
 
     def _receive(self) -> bool:
-        """Take the bytes that are there, and sort in the answers that are whole; return whether any bytes came."""
+        """Receive the bytes that are there, assign whole answers to their calls, and return whether any bytes came."""
         try:
             with self._socket_lock:
                 data = self._socket.recv(_RECEIVED_BYTES)
@@ -308,7 +308,7 @@ def _refusal(exception: ServerException | None) -> str:
 
 
 def _cut_frame(received: bytearray) -> bytes | None:
-    """Take the first frame, behind its length; None until it is whole."""
+    """Cut the first frame off the received bytes, and return it without its length; None until it is whole."""
     if len(received) < _LENGTH_BYTES:
         return None
     size = int.from_bytes(received[:_LENGTH_BYTES], signed=True)

@@ -39,7 +39,7 @@ _PROCEDURE_POLL_S = 0.05
 
 
 class RpcDriver(driver.Driver):
-    """All calls for one table; a procedure of the master has `deadline_s` to end."""
+    """The calls of HBase's own RPC for one table; a procedure of the master has `deadline_s` seconds to end."""
 
     prefixes_per_scan = 4_000
     rows_per_get = 2_000
@@ -170,7 +170,7 @@ class RpcDriver(driver.Driver):
     def _scan_rows(
         self, scan: messages.Scan, rows: int, unpack: Callable[[bytes], list[T]], row: Callable[[T], bytes]
     ) -> Conversation[list[T]]:
-        """Read whole rows from region to region, each answer in one call, up to a number of rows."""
+        """Read at most `rows` whole rows, from region to region, each answer in one call."""
         regions = yield from self._locator.regions()
         found: list[T] = []
         left = rows
@@ -195,7 +195,7 @@ class RpcDriver(driver.Driver):
                 return found
 
     def _scan_parts(self, region: Region, scan: messages.Scan, parts: int) -> Conversation[list[list[Cell]]]:
-        """Read parts of rows of one region, up to a number of them; the server keeps the scan open meanwhile."""
+        """Read at most `parts` parts of rows of one region; the server keeps the scan open meanwhile."""
         found: list[list[Cell]] = []
         parameter = messages.open_scan(region.name, scan, parts, close=False)
         scanner = sequence = 0
@@ -220,7 +220,7 @@ class RpcDriver(driver.Driver):
             sequence += 1
 
     def _get_all(self, gets: Sequence[messages.Get]) -> Conversation[list[tuple[messages.GetResult, CellColumns]]]:
-        """Ask for rows at all their servers at once; return the answers with their cells, in the order of the gets."""
+        """Return the answers to gets, with their cells, in the order of the gets; all servers are asked at once."""
         regions = yield from self._locator.regions()
         answers: dict[int, tuple[messages.GetResult, CellColumns]] = {}
         left = list(range(len(gets)))
@@ -318,7 +318,7 @@ _row_of: Callable[[Cell], bytes] = operator.itemgetter(0)
 
 
 def _cell_rows(rows: Sequence[bytes], found: Sequence[CellColumns]) -> CellRows:
-    """Make columns of rows: of cells in columns nothing is left for Python's garbage collector to go through."""
+    """Return rows as columns, which leave Python's garbage collector no cells to go through."""
     counts = [len(columns.rows) for columns in found]
     keys = [row + qualifier for row, columns in zip(rows, found, strict=True) for qualifier in columns.qualifiers]
     values = [value for columns in found for value in columns.values]

@@ -83,7 +83,7 @@ _TOO_LARGE = "KeyValue size too large"
 
 
 def of_exception(exception: ServerException, what: str, table: str) -> errors.SimhashError:
-    """Make the error of an exception that a server answered with; `what` names the call and the server."""
+    """Return the error for an exception that a server answered with; `what` names the call and the server."""
     line = exception.line
     is_final = exception.final or "DoNotRetry" in exception.java_class
     kind, sentence = _KNOWN.get(
@@ -103,10 +103,10 @@ class connection_errors:  # reads as a statement; a class, since a generator cos
         self._begun = begun  # Whether the server may have received a call.
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Translate."""
+        """Raise an error of this package in place of an error of the connection."""
         if isinstance(error, OtherServer):
             raise errors.StoreRefused(f"{self._what}: {error}") from error
         if isinstance(error, UnicodeError):

@@ -35,7 +35,7 @@ class Connections:
         self._start_empty()
 
     def to(self, server: Gateway, service: str) -> RpcConnection:
-        """Return a connection that can take calls; errors on the way to one are `NotDone`."""
+        """Return a connection to a service of a server that can take calls; errors of connecting are `NotDone`."""
         self._start_after_fork()
         with self._lock:
             if self._closed:
@@ -158,7 +158,7 @@ class RpcExchange(exchange.Exchange):
 
 
 class _Round(Generic[T]):
-    """One try of all conversations that have no result yet."""
+    """One attempt at all conversations that have no result yet."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class _Round(Generic[T]):
         self._failures: list[Retryable] = []
 
     def hold(self, most: int) -> list[Retryable]:
-        """Keep the results; return the errors after which the rest may be tried again."""
+        """Hold the conversations and keep their results; return the errors after which the others may be repeated."""
         waiting = deque(number for number in range(len(self._tasks)) if number not in self._results)
         try:
             while self._talking or (waiting and not self._failures):
@@ -198,7 +198,7 @@ class _Round(Generic[T]):
         return self._failures
 
     def _advance(self) -> None:
-        """Wait for the answers of the oldest question and go on."""
+        """Wait for the answers to the oldest calls, and send the next calls of their conversation."""
         number, conversation, tickets = self._talking.popleft()
         answers: list[RpcAnswer] = []
         errors: list[SimhashError] = []
@@ -217,7 +217,7 @@ class _Round(Generic[T]):
     def _step(
         self, number: int, conversation: exchange.Conversation[T], answer: list[RpcAnswer] | SimhashError | None
     ) -> Sequence[RpcCall] | None:
-        """Take a conversation on; return its next calls, or None when it has ended with a result or with a failure."""
+        """Pass answers or an error to a conversation; return its next calls, None when it has ended or failed."""
         try:
             if isinstance(answer, SimhashError):
                 return conversation.throw(answer)
@@ -274,7 +274,7 @@ def _forget(tickets: Sequence[_Ticket]) -> None:
 
 
 def _worst(errors: Sequence[SimhashError], answers: Sequence[RpcAnswer]) -> SimhashError | None:
-    """Return the error of a question: one that forbids a repetition first; `NotDone` only if no server has begun."""
+    """Return the error of calls, if any: one that forbids a repetition first, `NotDone` only if no server has begun."""
     for harmless in (Retryable, NotDone):
         if worse := [error for error in errors if not isinstance(error, harmless)]:
             return worse[0]

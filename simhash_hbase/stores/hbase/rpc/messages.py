@@ -45,7 +45,7 @@ class RpcCall(NamedTuple):
     cells: bytes = b""
     timeout_s: float | None = None  # Seconds until it must be answered; None: as the options say.
     priority: int = 0  # 0: that of ordinary calls.
-    trace: bytes = b""  # What `trace_info` returns.
+    trace: bytes = b""  # The field of the header that `trace_info` returns.
 
 
 class RpcAnswer(NamedTuple):
@@ -66,13 +66,13 @@ def connection_header(user: str, service: str) -> bytes:
 
 
 def trace_info(headers: Mapping[str, str]) -> bytes:
-    """Return the field of a ``RequestHeader`` that names a span, with which HBase 2.5 and later goes on."""
+    """Return the field of a ``RequestHeader`` that names a span, whose trace HBase 2.5 and later continues."""
     pairs = (bytes_field(1, name.encode()) + bytes_field(2, value.encode()) for name, value in headers.items())
     return bytes_field(2, b"".join(bytes_field(3, pair) for pair in pairs)) if headers else b""
 
 
 def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
-    """Return a call without its cells, from the length in front on."""
+    """Return the bytes of a call up to its cells: the length, the header and the parameter."""
     header = number_field(1, number) + call.trace + _method(call.method, timeout_ms)
     if call.cells:
         header += bytes_field(5, number_field(1, len(call.cells)))
@@ -148,7 +148,7 @@ class ScanAnswer:
 
 
 def _leading_counts(message: bytes) -> tuple[list[int], int]:
-    """Return the counts below 128 at the beginning of a long message, and the position behind them."""
+    """Return the counts below 128 at the beginning of a long message, and the position after them."""
     if len(message) < _LONG_BYTES:
         return [], 0
     pairs = np.frombuffer(message, np.uint8, count=len(message) // 2 * 2).reshape(-1, 2)
@@ -169,7 +169,7 @@ class Get(NamedTuple):
     cached: bool = True
 
     def action(self) -> bytes:
-        """Return the field of an ``Action``."""
+        """Return the get as the field of an ``Action``."""
         column = bytes_field(1, self.family.encode())
         column += bytes_field(2, self.qualifier) if self.qualifier is not None else b""
         get = bytes_field(1, self.row) + bytes_field(2, column)
@@ -181,7 +181,7 @@ class Get(NamedTuple):
 
 
 def multi_gets(regions: Iterable[tuple[bytes, Sequence[Get]]]) -> bytes:
-    """Return a ``MultiRequest`` of gets, grouped by the names of regions."""
+    """Return a ``MultiRequest`` of gets, which are given by the names of their regions."""
     parts = []
     for region, gets in regions:
         actions = (bytes_field(3, number_field(1, at) + get.action()) for at, get in enumerate(gets))
@@ -190,13 +190,13 @@ def multi_gets(regions: Iterable[tuple[bytes, Sequence[Get]]]) -> bytes:
 
 
 def multi_mutations(regions: Iterable[tuple[bytes, int]], *, delete: bool) -> bytes:
-    """Return a ``MultiRequest`` that takes so many cells of the call, each by itself, to each region in turn."""
+    """Return a ``MultiRequest`` of writes or deletes, from each region's name and its number of the call's cells."""
     parts = (_region(region) + _actions(delete=delete).first(count) for region, count in regions)
     return b"".join(bytes_field(1, part) for part in parts)
 
 
 class _Numbered:
-    """A message for each number, one behind the other: the first of them are one piece."""
+    """Messages that are numbered from 0, as one byte string, of which the first ones are cut off."""
 
     def __init__(self, messages: Iterable[bytes]) -> None:
         pieces = list(messages)
@@ -204,7 +204,7 @@ class _Numbered:
         self._ends = np.cumsum([0, *map(len, pieces)]).tolist()
 
     def first(self, count: int) -> bytes:
-        """Return the first messages."""
+        """Return the bytes of the first messages."""
         return self._all[: self._ends[count]]
 
 
@@ -235,7 +235,7 @@ class ActionError(NamedTuple):
 
 
 def multi_errors(message: bytes, counts: Sequence[int]) -> list[ActionError]:
-    """Return the errors of a ``MultiResponse`` to mutations, of which each region had so many.
+    """Return the errors of a ``MultiResponse`` to mutations; `counts`: how many each region had.
 
     A region that did everything in order answers with bytes that are known beforehand, so nothing is read of it.
     """
@@ -248,7 +248,7 @@ def multi_errors(message: bytes, counts: Sequence[int]) -> list[ActionError]:
 
 
 def multi_results(message: bytes, counts: Sequence[int]) -> list[GetResult | ActionError]:
-    """Return the answers of a ``MultiResponse`` to gets, of which each region had so many, in their order."""
+    """Return the answers of a ``MultiResponse`` to gets in their order; `counts`: how many each region had."""
     answers: list[GetResult | ActionError] = []
     for content, count in zip(_region_results(message, len(counts)), counts, strict=True):
         results = _action_results(content, count)
@@ -315,7 +315,7 @@ class RegionInfo(NamedTuple):
 
 
 def region_info(value: bytes) -> RegionInfo:
-    """Read the value of ``info:regioninfo``."""
+    """Return the region that a value of ``info:regioninfo`` describes."""
     if not value.startswith(b"PBUF"):
         raise ValueError("the description of a region is no message")
     info = Message(value[4:])
@@ -326,12 +326,12 @@ def region_info(value: bytes) -> RegionInfo:
 
 
 def server_of(name: Message) -> Gateway:
-    """Read a ``ServerName``."""
+    """Return the host and port in a ``ServerName``."""
     return Gateway(name.text(1), name.number(2))
 
 
 def meta_server(message: bytes) -> Gateway | None:
-    """Return who serves ``hbase:meta``, by a ``GetMetaRegionLocationsResponse``; None while nobody does."""
+    """Return the server of ``hbase:meta`` in a ``GetMetaRegionLocationsResponse``; None while it has none."""
     locations = Message(message).messages(1)
     return server_of(locations[0].message(2)) if locations and locations[0].has(2) else None
 
@@ -342,13 +342,13 @@ def is_disabled(value: bytes) -> bool:
 
 
 def table_name(name: str) -> bytes:
-    """Return a ``TableName``."""
+    """Return the ``TableName`` of a table's name."""
     namespace, _, table = name.rpartition(":")
     return bytes_field(1, (namespace or "default").encode()) + bytes_field(2, table.encode())
 
 
 def create_table(name: str, schema: TableSchema, attributes: Mapping[str, str]) -> bytes:
-    """Return a ``CreateTableRequest``."""
+    """Return a ``CreateTableRequest`` for a table with the families and regions of a schema."""
     table = bytes_field(1, table_name(name)) + _pairs(2, attributes)
     for family in schema.families:
         content = bytes_field(1, family.name.encode()) + _pairs(2, family.settings) + _pairs(3, family.configuration)
@@ -357,7 +357,7 @@ def create_table(name: str, schema: TableSchema, attributes: Mapping[str, str]) 
 
 
 def table_settings(message: bytes) -> tuple[dict[str, dict[str, str]], dict[str, str]] | None:
-    """Return the settings of families and the attributes by a ``GetTableDescriptorsResponse``; None without a table."""
+    """Return settings of families and attributes in a ``GetTableDescriptorsResponse``; None if there is no table."""
     tables = Message(message).messages(1)
     if not tables:
         return None
@@ -379,7 +379,7 @@ def _read_pairs(message: Message, number: int) -> dict[str, str]:
 
 
 def read_answer(frame: bytes) -> tuple[Message, RpcAnswer]:
-    """Read the header of an answer, then its message and its cells, which are empty for an error."""
+    """Return the header of an answer, and its message and cells, which are empty for an error."""
     size, at = read_varint(frame, 0)
     if at + size > len(frame):
         raise ValueError("the header of an answer is cut off")

@@ -73,11 +73,11 @@ class Locator:
         self._map: RegionMap | None = None
 
     def forget(self) -> None:
-        """Look for everything again next time."""
+        """Forget the regions and the server of ``hbase:meta``, so that the next call looks for them again."""
         self._map = self._meta = None
 
     def regions(self) -> Conversation[RegionMap]:
-        """Return the regions, remembered or read; raise `StoreRefused` for a disabled table.
+        """Return the regions of the table, remembered or read; raise `StoreRefused` for a disabled table.
 
         Nothing of a write has begun before: errors on the way are `NotDone`.
         """
@@ -95,7 +95,7 @@ class Locator:
         return known
 
     def read(self) -> Conversation[list[Region]]:
-        """Read the regions from ``hbase:meta``; raise `IndexMissing` where there is no such table."""
+        """Return the table's regions, read from ``hbase:meta``; raise `IndexMissing` where there is no such table."""
         table = self._table.encode()
         start, regions = table + b",,", list[Region]()
         while True:
@@ -121,12 +121,12 @@ class Locator:
         return sorted(regions)
 
     def places(self) -> Conversation[list[RegionPlace]]:
-        """Read where regions begin and who serves them."""
+        """Return the first key and the server of each region, read from ``hbase:meta``."""
         regions = yield from self.read()
         return [RegionPlace(region.start, str(region.server or "")) for region in regions]
 
     def is_disabled(self) -> Conversation[bool]:
-        """Read whether the table is disabled; raise `IndexMissing` where there is no such table."""
+        """Return whether the table is disabled; raise `IndexMissing` where there is no such table."""
         get = messages.Get(self._table.encode(), "table", b"state")
         answer = yield from self._ask_meta("Multi", messages.multi_gets([(_META_REGION, [get])]))
         [result] = messages.multi_results(answer.message, [1])
@@ -138,7 +138,7 @@ class Locator:
         return messages.is_disabled(values[0])
 
     def master(self) -> Conversation[Gateway]:
-        """Ask who the active master is."""
+        """Return the active master, asked of the servers."""
         answer = yield from self._ask_registry("GetActiveMaster")
         name = Message(answer.message)
         if not name.has(1):
@@ -146,7 +146,7 @@ class Locator:
         return messages.server_of(name.message(1))
 
     def find_meta(self) -> Conversation[Gateway]:
-        """Return who serves ``hbase:meta``, remembered or asked."""
+        """Return the server of ``hbase:meta``, remembered or asked of the servers."""
         server = self._meta
         if server is None:
             answer = yield from self._ask_registry("GetMetaRegionLocations")
@@ -162,7 +162,7 @@ class Locator:
         return cast(messages.RpcAnswer, answer)
 
     def _ask_registry(self, method: str) -> Conversation[messages.RpcAnswer]:
-        """Ask one server after the other, those of the address first."""
+        """Return the first answer of a server to a call of the registry; those of the address are asked first."""
         given = random.sample(self._options.gateways, len(self._options.gateways))
         others = [server for server in self._others if server not in given]
         failures: list[SimhashError] = []

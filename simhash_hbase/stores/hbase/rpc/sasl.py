@@ -18,7 +18,7 @@ _HTTP = int.from_bytes(b"HTTP")
 
 
 def authenticate(connected: socket.socket, server: Gateway, options: HBaseOptions) -> KerberosClient | None:
-    """Show the ticket; return the seal of everything that follows, None if nothing is sealed.
+    """Show a Kerberos ticket to a server; return the client that seals all that follows, None if nothing is sealed.
 
     Raises `StoreRefused` where the server or Kerberos refuses, `OtherServer` for a server that authenticates nobody,
     and `NotDone` where Kerberos fails otherwise.
@@ -37,7 +37,7 @@ def authenticate(connected: socket.socket, server: Gateway, options: HBaseOption
 
 
 class _Handshake:
-    """Tokens on a socket, each behind its length; before those of the server there is a status."""
+    """The exchange of tokens on a socket, each after its length; a status comes before a token of the server."""
 
     def __init__(self, connected: socket.socket, server: Gateway, deadline: float) -> None:
         self._socket = connected
@@ -49,7 +49,7 @@ class _Handshake:
         self._socket.sendall(len(token).to_bytes(LENGTH_BYTES) + token)
 
     def receive(self) -> bytes:
-        """Return the next token."""
+        """Return the next token of the server."""
         status = self._number()
         if status == ERROR:
             java_class, message = (self._bytes().decode("utf-8", "replace") for _ in range(2))
@@ -73,7 +73,7 @@ class _Handshake:
         return int.from_bytes(self._read(LENGTH_BYTES), signed=True)
 
     def _read(self, size: int) -> bytes:
-        """Read so many bytes before the deadline."""
+        """Return the next bytes, as many as `size`, before the deadline."""
         read = bytearray()
         while len(read) < size:
             left = self._deadline - time.monotonic()

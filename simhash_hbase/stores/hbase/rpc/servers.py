@@ -9,7 +9,7 @@ from simhash_hbase.stores.hbase.rpc.regions import Locator
 
 
 class Servers:
-    """Connects to the first server of the address that answers."""
+    """HBase's own servers by an address: connects to the first one that answers."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options

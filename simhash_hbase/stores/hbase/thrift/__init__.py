@@ -1,1 +1,1 @@
-"""Thrift: gateways of both versions, their connections, and which of them are used."""
+"""Thrift gateways: the calls of both versions, connections, and the choice of a gateway."""

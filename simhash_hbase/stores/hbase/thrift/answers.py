@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def after_qualifier(qualifier: bytes) -> bytes:
-    """Write the filter for cells after one, in HBase's filter language.
+    """Return the filter for the cells of a row after a qualifier, in HBase's filter language.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def after_qualifier(qualifier: bytes) -> bytes:
 
 
 def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
-    """Make a region's place from the answer of either interface.
+    """Return the place of a region, from its first key, host and port in the answer of either interface.
 
     Examples
     --------
@@ -40,14 +40,14 @@ def present(values: list[T | None]) -> list[T]:
 
 
 def whole(cells: list[Cell]) -> list[Cell]:
-    """Return cells, no part of which is absent."""
+    """Return cells; raise `UnreadableAnswer` if a part of one is absent."""
     if any(None in cell for cell in cells):
         raise UnreadableAnswer("a part of a cell is absent")
     return cells
 
 
 def block_keys(results: Sequence[Any]) -> list[bytes]:
-    """Return the keys of block rows."""
+    """Return the keys of the block rows in an answer; raise `UnreadableAnswer` for keys of another length."""
     keys = present([result.row for result in results])
     if keys and set(map(len, keys)) != {BLOCK_ROW_BYTES}:
         raise UnreadableAnswer("a key of a block row has another length")
@@ -55,10 +55,10 @@ def block_keys(results: Sequence[Any]) -> list[bytes]:
 
 
 def decoded(value: bytes | str) -> str:
-    """Decode a name or a setting, which a gateway may send as either type."""
+    """Return a name or a setting as text; gateways send bytes or text."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def boolean(value: object) -> str:
-    """Write a setting as the HBase shell does."""
+    """Return ``true`` or ``false``, as the HBase shell writes a setting."""
     return "true" if value else "false"

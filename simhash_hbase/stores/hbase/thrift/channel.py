@@ -61,11 +61,11 @@ class Channel:
             self._timeout_s = timeout_s
 
     def begin_answer(self) -> None:
-        """Count the bytes anew; an answer begins where the one before ends."""
+        """Count received bytes from 0 again: an answer begins where the one before ends."""
         self._received = 0
 
     def read(self, size: int) -> bytes:
-        """Read at least one byte before the deadline, after sending waiting bytes; `size` may have been announced."""
+        """Return one to `size` bytes, received before the deadline; waiting bytes are sent before."""
         if size > MOST_BYTES:
             raise too_large(size)
         if self._waiting:
@@ -181,7 +181,7 @@ class HttpChannel:
 
     @property
     def waiting(self) -> int:
-        """No frame bounds a message."""
+        """Always 0, since no frame bounds a message."""
         return 0
 
     def push(self) -> None:
@@ -217,7 +217,7 @@ class HttpChannel:
         self.push()
 
     def read(self, size: int) -> bytes:
-        """Read from the answer."""
+        """Return the next bytes of the answer, at most `size`."""
         part, self._answer = self._answer[:size], self._answer[size:]
         if not part:
             raise ConnectionAbortedError("the answer ended before the message in it")

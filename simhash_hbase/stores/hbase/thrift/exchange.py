@@ -61,7 +61,10 @@ class GatewayExchange(Exchange):
         return [work.results[number] for number in range(len(tasks))]
 
     def _refuse_if_disabled(self, gateway: Gateway) -> None:
-        """Ask on a separate connection; a gateway that does not answer there either proves nothing about the table."""
+        """Raise `StoreRefused` if the table is disabled, as the gateway says on a separate connection.
+
+        A gateway that does not answer there either proves nothing about the table.
+        """
         work = _TaskQueue([self._is_disabled])
         try:
             with closing(GatewayConnection(gateway, self._options)) as connection:
@@ -77,7 +80,7 @@ class GatewayExchange(Exchange):
 
 
 class _TaskQueue(Generic[T]):
-    """The tasks and their results."""
+    """The tasks of one call of `hold`: those whose conversations have not begun, and the results of finished ones."""
 
     def __init__(self, tasks: Sequence[Task[T]]) -> None:
         self.tasks = tasks
@@ -96,7 +99,7 @@ class _TaskQueue(Generic[T]):
         return self.waiting
 
     def next_task(self) -> tuple[int, Conversation[T]] | None:
-        """Start the next conversation."""
+        """Start the next conversation, and return it with its number; None when all have begun."""
         if not self._waiting:
             return None
         self.begun = True
@@ -130,7 +133,7 @@ class _Line(Generic[T]):
         self._push()
 
     def advance(self, work: _TaskQueue[T]) -> bool:
-        """Read the answers of the oldest question and go on; return whether there was a question."""
+        """Read the answers to the oldest calls and go on with their conversation; return whether there were calls."""
         if not self._talking:
             return False
         number, conversation, calls = self._talking.popleft()
@@ -165,7 +168,10 @@ class _Line(Generic[T]):
 
 
 def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call]:
-    """Pass answers to a conversation; thriftpy2 checks types in them, not their number or absent parts."""
+    """Pass answers to a conversation and return its next calls; raise `UnreadableAnswer` for an answer without a part.
+
+    thriftpy2 checks types in answers, not their number or absent parts.
+    """
     try:
         return conversation.send(answers)
     except (LookupError, TypeError, ValueError, AttributeError) as error:

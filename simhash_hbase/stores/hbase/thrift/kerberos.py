@@ -21,27 +21,27 @@ class _Client:
         self._client = client
 
     def start(self, mechanism: str) -> tuple[bool, str, bytes]:
-        """Return the first token."""
+        """Return the mechanism and the first token."""
         return True, mechanism, self._client.first_token()
 
     def step(self, token: bytes) -> tuple[bool, bytes]:
-        """Answer a token."""
+        """Return the answer to a token of the server."""
         return True, self._client.step(token)
 
     def encode(self, data: bytes) -> tuple[bool, bytes]:
-        """Sign or encrypt bytes to send, as agreed."""
+        """Return bytes to send, signed or encrypted as agreed."""
         if self._client.layer == PLAIN:
             return True, data
         sealed = self._client.wrap(data)
         return True, len(sealed).to_bytes(LENGTH_BYTES) + sealed
 
     def decode(self, data: bytes) -> tuple[bool, bytes]:
-        """Check and decrypt received bytes."""
+        """Return received bytes, checked and decrypted."""
         return True, self._client.unwrap(data[LENGTH_BYTES:])
 
 
 def authenticated(channel: Transport, gateway: Gateway, service: str) -> Transport:
-    """Show the ticket; return the transport for all later calls."""
+    """Show a Kerberos ticket to a gateway, and return the transport for all later calls."""
     client = KerberosClient(service, gateway)
     transport = TCySaslClientTransport(lambda: _Client(client), MECHANISM, channel)
     try:

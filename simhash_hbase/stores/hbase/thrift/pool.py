@@ -19,15 +19,15 @@ LONGEST_REST_S = 60.0
 
 
 class Pool:
-    """A bounded number of connections.
+    """A bounded number of connections to gateways, which callers borrow.
 
     Threads may share it. Each connection is lent from the gateway with the fewest lent ones. It comes back only if all
     answers on it were read without an error, and is lent again only if it was not idle for long and received nothing
     meanwhile. A gateway with an error rests while another one works, and is then tried again. After a fork the child
     starts without connections.
 
-    `greet` raises when the gateway of a new connection is not the expected one; it is told whether the gateway is
-    known, whose error need not be explained.
+    `greet` is called with a new connection, and whether its gateway has answered before, so that an error needs no
+    explanation; it raises an error for a gateway that is not the expected one.
     """
 
     def __init__(self, options: HBaseOptions, greet: Callable[[GatewayConnection, bool], None]) -> None:
@@ -42,7 +42,7 @@ class Pool:
 
     @contextmanager
     def lend(self, wanted: int) -> Iterator[list[GatewayConnection]]:
-        """Lend connections for the length of a block."""
+        """Lend connections for the length of a block: at least one, and at most `wanted`."""
         if os.getpid() != self._process:
             self._start_empty()
         lent = self._take(wanted)
@@ -85,7 +85,7 @@ class Pool:
         self._lent_at: Counter[Gateway] = Counter()
 
     def _take(self, wanted: int) -> list[GatewayConnection]:
-        """Take at least one connection, waiting for a free place if need be."""
+        """Return at least one connection to lend, waiting until one may be lent."""
         with self._changed:
             if self._closed:
                 raise IndexClosed(f"{format_url(self._options)}: this index was closed")
@@ -122,7 +122,7 @@ class Pool:
             self._changed.notify_all()
 
     def _next(self, turn: int) -> GatewayConnection:
-        """Take an idle connection or make one, at the first gateway where that works."""
+        """Return an idle connection or a new one, to the first gateway where that works."""
         failures: list[SimhashError] = []
         for gateway, options in self._in_order(turn):
             try:
@@ -139,7 +139,7 @@ class Pool:
         raise StoreUnavailable("; ".join(map(str, failures))) from failures[-1]
 
     def _in_order(self, turn: int) -> list[tuple[Gateway, HBaseOptions]]:
-        """List the gateways to try: those that are due for a probe, those that work, then the others."""
+        """Return the gateways to try, in order: those that are due for a probe, those that work, then the others."""
         with self._changed:
             first = turn % len(self._options.gateways)
             gateways = self._options.gateways[first:] + self._options.gateways[:first]
@@ -155,7 +155,7 @@ class Pool:
         return [(gateway, quick) for gateway in due] + [(other, self._options) for other in (*working, *others)]
 
     def _idle_one(self, gateway: Gateway) -> GatewayConnection | None:
-        """Take the newest idle connection that can be used, closing others on the way; None when there is none."""
+        """Return the newest idle connection that can be used, closing others on the way; None when there is none."""
         while True:
             with self._changed:
                 at = [number for number, idle in enumerate(self._idle) if idle.gateway == gateway]

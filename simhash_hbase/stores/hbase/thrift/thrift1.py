@@ -24,7 +24,7 @@ WRITES_AT_ONCE = 64
 
 
 class Thrift1(driver.Driver):
-    """All calls for one table.
+    """The calls of Thrift 1 for one table.
 
     A table cannot be made with everything that a schema asks for: Thrift 1 knows neither encodings, nor the length of a
     bloom filter's prefix, nor attributes of the table, nor where its regions begin.
@@ -43,7 +43,7 @@ class Thrift1(driver.Driver):
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """Scan one prefix, which `start` and `stop` define."""
+        """Read the keys of block rows of one prefix, which `start` and `stop` define."""
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
         return answers.block_keys(found)
@@ -199,7 +199,7 @@ def _column(family: str, qualifier: bytes) -> bytes:
 
 
 def _cells(result: Reply) -> list[Cell]:
-    """Turn a row into cells, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
+    """Return the cells of a row, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
     cells = [
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())

@@ -20,7 +20,7 @@ from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, inter
 
 
 class Thrift2(driver.Driver):
-    """All calls for one table."""
+    """The calls of Thrift 2 for one table."""
 
     prefixes_per_scan = 4_000
     rows_per_get = 2_000
@@ -229,7 +229,7 @@ def _cells(result: Reply) -> list[Cell]:
 
 
 def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
-    """Make columns of rows: of cells in columns nothing is left for Python's garbage collector to go through."""
+    """Return rows as columns, which leave Python's garbage collector no cells to go through."""
     counts = list(map(len, found))
     keys = [row + cell.qualifier for row, cells in zip(rows, found, strict=True) for cell in cells]
     cells = list(chain.from_iterable(found))

@@ -45,7 +45,7 @@ FRAME_HEADER_BYTES = 4
 
 @cache
 def interface(name: str) -> Interface:
-    """Return ``thrift2``, ``either`` (calls that differ between the two) or ``walk1`` (a call happybase lacks)."""
+    """Return an interface: ``thrift2``, ``either`` (calls that tell versions apart) or ``walk1`` (not in happybase)."""
     path = Path(__file__).with_name(f"{name}.thrift")
     return thriftpy2.load(str(path), module_name=f"simhash_hbase_{name}_thrift")
 
@@ -208,7 +208,7 @@ class GatewayConnection:
 
 
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:
-    """Stack thriftpy2's transport and protocol on a channel."""
+    """Return thriftpy2's protocol and transport over a channel."""
     buffered = options.transport == "buffered"
     transport = TCyBufferedTransport(channel, BUFFER_BYTES) if buffered else TCyFramedTransport(channel, BUFFER_BYTES)
     return _protocol(options)(transport, decode_response=False), transport
@@ -298,10 +298,10 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
         self._started = time.monotonic()
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Translate; none of the package's own errors is one of sockets or Thrift."""
+        """Raise an error of this package in place of one of sockets or Thrift."""
         if error is None:
             return
         what = f"{self._what} at {self._gateway}"
@@ -325,7 +325,7 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
 
 
 def no_gateway(gateway: Gateway, error: OtherServer) -> NoGateway:
-    """Make the error of an address at which another server is."""
+    """Return the error for an address at which there is another server than a gateway."""
     return NoGateway(
         f"{gateway} is no Thrift gateway: {error}; give the port of a Thrift gateway, such as {DEFAULT_PORT}"
     )

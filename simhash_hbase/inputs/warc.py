@@ -135,7 +135,7 @@ _BLOCK_BYTES = 1 << 16
 
 
 def _inflate(content: bytes) -> Iterator[bytes]:
-    """Yield the content of deflate data; the name stands for zlib's form, but some servers send the bare one."""
+    """Yield a page that was sent as ``deflate``: in zlib's form, or bare as some servers send it; too long, it is cut."""
     inflate = zlib.decompressobj()
     try:
         try:

@@ -362,7 +362,10 @@ def _corrupt_cell(reason: str) -> CorruptIndex:
 
 
 def decode_member(value: bytes, *, bands: int) -> Member:
-    """Return the member in a cell's bytes, of an index with this number of bands; raise `CorruptIndex` for damage."""
+    """Return the member that a cell's bytes hold: a document as it is stored in the row of its fingerprint.
+
+    `bands` is the number of bands of the index. Damage raises `CorruptIndex`.
+    """
     decoder = _passage_members if value[:1] in _WITH_PASSAGES else _members
     try:
         member = decoder.decode(value)

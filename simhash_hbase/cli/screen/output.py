@@ -354,7 +354,7 @@ class Pace:
         return max(0.0, self.total - done) * (now - start) / (done - before)
 
     def share(self) -> float:
-        """Return the share of the work that is done, from 0 to 1."""
+        """Return the share of the work that is done, from 0 to 1; 0 while the whole is unknown."""
         return min(1.0, self._seen[-1][1] / self.total) if self.total else 0.0
 
     def said(self, *, rated: bool = True) -> str:

@@ -322,7 +322,10 @@ class ClaimBatch:
         self._swap(swaps)
 
     def bury(self, cells: Iterable[StoredState]) -> None:
-        """Remove originals that have expired: until then no claim near one of them becomes an original."""
+        """Remove originals that have expired, so that claims near them can become originals.
+
+        Of a document that is claimed anew only its expired decision goes. Cells that others have changed meanwhile stay.
+        """
         changes, checksum = [], self.profile.checksums
         for at, stored in enumerate({cell[0].id: cell for cell in cells}.values()):
             state, _ = stored

@@ -128,7 +128,7 @@ class LocalServer:
         return {name: Process(**fields) for name, fields in written.items()}
 
     def processes(self) -> dict[str, Process]:
-        """Return the processes of this server that run by name, in the order of starting."""
+        """Return the running processes of this server by their names, in the order of starting."""
         return {name: process for name, process in self.started().items() if process.is_running()}
 
     def ports(self) -> dict[str, int] | None:

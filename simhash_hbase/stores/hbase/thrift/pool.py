@@ -65,7 +65,7 @@ class Pool:
             self._release(len(lent), lent)
 
     def counts(self) -> tuple[int, int]:
-        """Count the connections that wait and those that are lent."""
+        """Return how many connections are idle, and how many are lent to calls."""
         with self._changed:
             return len(self._idle), self._lent
 

@@ -135,7 +135,7 @@ _BLOCK_BYTES = 1 << 16
 
 
 def _inflate(content: bytes) -> Iterator[bytes]:
-    """Yield a page that was sent as ``deflate``: in zlib's form, or bare as some servers send it; too long, it is cut."""
+    """Yield a page that was sent as ``deflate``, in zlib's form or bare, as some servers send it."""
     inflate = zlib.decompressobj()
     try:
         try:

@@ -324,7 +324,7 @@ class ClaimBatch:
     def bury(self, cells: Iterable[StoredState]) -> None:
         """Remove originals that have expired, so that claims near them can become originals.
 
-        Of a document that is claimed anew only its expired decision goes. Cells that others have changed meanwhile stay.
+        Of a document that is claimed anew only its expired decision goes. Cells that others have changed stay.
         """
         changes, checksum = [], self.profile.checksums
         for at, stored in enumerate({cell[0].id: cell for cell in cells}.values()):

@@ -236,7 +236,7 @@ def test_an_argument_that_python_cannot_write_is_refused_by_its_type(make_memory
     message = "a value of type int"
     check_refusals(index, f"the id {message}", *(partial(call, huge) for call in (index.query_id, index.get)))
     check_refusals(index, f"the fingerprint is {message}", partial(index.query_simhash, huge))
-    check_refusals(index, f"at_share {message}", partial(index.items, TEXT, at_share=huge))
+    check_refusals(index, f"at_share is {message}", partial(index.items, TEXT, at_share=huge))
 
 
 def test_the_metadata_of_an_added_document_may_have_strings_alone_as_keys(make_memory_index):

@@ -132,7 +132,7 @@ REFUSED = [
     (InvalidArgument, "the metadata of 'x' takes more than 1024 bytes",
      lambda index: index.claim("x", text("a"), metadata={"long": "a" * 1024})),
     (InvalidArgument, "document 2 is of type str", lambda index: list(index.claim_many([("a", text("a")), "b"]))),
-    (InvalidArgument, "limit 0", lambda index: index.query("text", limit=0)),
+    (InvalidArgument, "limit is 0", lambda index: index.query("text", limit=0)),
     (InvalidArgument, "the fingerprint is -1: wanted an integer", lambda index: index.query_simhash(-1)),
     (InvalidArgument, "the ids are one string", lambda index: list(index.remove_many("abc"))),
 ]  # fmt: skip

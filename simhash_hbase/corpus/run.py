@@ -469,12 +469,13 @@ class _Run:
         for at, remainder in enumerate(documents.remainders):
             if remainder:
                 self.unlike.decide(documents[at], decisions[at])
-        self.progress.originals += len(decisions.originals)
+        originals = decisions.originals
+        self.progress.originals += len(originals)
         self._decisions.take(decisions)
         if isinstance(writing.kept, KeptCaptures):
             writing.kept.write_decided(documents, decisions)
         else:
-            writing.kept.write(documents, decisions.originals, numbers)
+            writing.kept.write(documents, originals, numbers)
 
 
 @contextmanager

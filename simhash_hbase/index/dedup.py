@@ -25,14 +25,14 @@ from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.members import are_found, found_since
 from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.index.timestamps import ServerClock
-from simhash_hbase.index.write import ReadCells, attempts, kept_growing, write_documents
+from simhash_hbase.index.write import ReadCells, at_once, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, judge, known_likeness, rounded
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
 from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, Text, is_of_removed, passages_of
 from simhash_hbase.rows.keys import unpack_simhashes
-from simhash_hbase.stores.base import Store, Transactional, atomically
+from simhash_hbase.stores.base import Store, Transactional
 
 ORIGINAL = Outcome("original")
 
@@ -111,7 +111,7 @@ class Deduplicator:
         if self._judge is not None:
             self._judge.begin(entries, texts)
         if isinstance(target, Transactional):
-            return self._decide_at_once(entries, now)
+            return at_once(target, entries, partial(self._decide_within, entries, now))
         plan = self.plan(entries, now=now)
         cells = ReadCells(plan.states, below)
         batch = WriteBatch(target, self._profile, plan.entries)
@@ -120,19 +120,14 @@ class Deduplicator:
             refresh_documents(target, self._profile, plan.seen, server_clock=server_clock, now=now)
         return plan.decisions
 
-    def _decide_at_once(self, entries: Entries, now: int) -> Decisions:
-        """Decide a batch and write it in one transaction, so that nothing that it rests on changes in between."""
-        target, profile = self.target, self._profile
-        for attempt in attempts(target):
-            with attempt:
-                with atomically(target):
-                    plan = self.plan(entries, now=now)
-                    batch = WriteBatch(target, profile, plan.entries)
-                    batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), plan.states, now=now))
-                    if len(self._places) == 1:
-                        refresh_within(target, profile, plan.seen, now=now)
-                return plan.decisions
-        raise kept_growing(target, entries)
+    def _decide_within(self, entries: Entries, now: int) -> Decisions:
+        """Decide a batch and write it inside a transaction, so that nothing that it rests on changes in between."""
+        plan = self.plan(entries, now=now)
+        batch = WriteBatch(self.target, self._profile, plan.entries)
+        batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), plan.states, now=now))
+        if len(self._places) == 1:
+            refresh_within(self.target, self._profile, plan.seen, now=now)
+        return plan.decisions
 
     def plan(self, entries: Entries, *, now: int) -> Plan:
         """Return the decisions about a batch and what they ask to write; parameters and errors as for `decide`."""

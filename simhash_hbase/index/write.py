@@ -6,9 +6,9 @@ cells that are written, and their order.
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.index.copies import delete_copies
@@ -19,6 +19,8 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, StoredState, removal
 from simhash_hbase.stores.base import Store, Transactional, atomically
+
+T = TypeVar("T")
 
 # A refused compare-and-set means that another writer changed the same document in the same moment.
 ATTEMPTS = 8
@@ -126,9 +128,14 @@ def is_in(batch: str, state: DocumentState) -> bool:
     return decision is not None and decision.batch == batch
 
 
-def kept_growing(store: Store, entries: Entries) -> StoreBusy:
-    """Return the error for a batch whose transaction found too little room in the store at every attempt."""
-    return StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
+def at_once(store: Store, entries: Entries, act: Callable[[], T]) -> T:
+    """Call `act` for a batch inside one transaction, again if the store had to grow for it; return its result."""
+    for attempt in attempts(store):
+        with attempt:
+            with atomically(store):
+                result = act()
+            return result
+    raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
 
 
 def _lost(count: int, name: str) -> StoreBusy:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.errors import InvalidArgument, InvalidInput, short_repr
 from simhash_hbase.inputs.options import DOCUMENT_BYTES, RAISE, InputOptions
 from simhash_hbase.rows.analysed import MAX_ID_BYTES, metadata_problem
 
@@ -145,12 +145,9 @@ def parse_simhash(value: str | int) -> int:
             number = int(value) if _DECIMAL_FINGERPRINT.fullmatch(value) else None
     if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1 << 64:
         return number
-    raise InvalidArgument(f"{_shown(value)} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64")
-
-
-def _shown(value: object) -> str:
-    """Return a value as its file has it, cut; in hex an integer that may have more digits than Python writes, 4,300."""
-    return _cut(hex(value) if type(value) is int and abs(value) >= 1 << 64 else repr(value))
+    raise InvalidArgument(
+        f"{_cut(short_repr(value))} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64"
+    )
 
 
 _SHORT_HEX = re.compile(r"[0-9a-fA-F]{1,16}")
@@ -180,7 +177,7 @@ class FingerprintColumn:
             return self._read_as(self._form, value)
         if isinstance(value, int):
             if value < 0 and not isinstance(value, bool):
-                raise InvalidArgument(f"the fingerprint {_shown(value)} is negative; {_SIGN}")
+                raise InvalidArgument(f"the fingerprint {_cut(short_repr(value))} is negative; {_SIGN}")
             return parse_simhash(value)
         if value.startswith("-") and _SIGNED.fullmatch(value):
             raise InvalidArgument(f"the fingerprint {value} is negative; {_SIGN}")
@@ -217,7 +214,7 @@ class FingerprintColumn:
             number = int(value)
             if -(1 << 63) <= number < 1 << 63:
                 return number % (1 << 64)
-        raise InvalidArgument(f"{_shown(value)} is not a fingerprint: {_FORMS[form]}")
+        raise InvalidArgument(f"{_cut(short_repr(value))} is not a fingerprint: {_FORMS[form]}")
 
 
 HEX_DIGITS = 16

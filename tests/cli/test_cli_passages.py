@@ -373,6 +373,8 @@ def test_a_search_that_would_find_all_texts_clean_is_refused(cli, items, crawl, 
         (("--output", crawl), "is a file of the input"),
     ]:
         assert sentence in cli(*against, *words).usage_error
+    one_place = [word for secret in "ab" for word in ("--against", f"redis://u:{secret}@127.0.0.1:1/0")]
+    assert "--against names one collection twice" in cli(*asked, *one_place).usage_error
     assert (
         cli(
             "add", items, write_jsonl(tmp_path / "s.jsonl", [{"id": "s", "text": "短。"}]), "--collection", "maths"

@@ -200,13 +200,16 @@ OF_ITEMS = ("at_share", "output", "suites")
 
 def check_alone(choice: Choice, collection: str | None) -> None:
     """Raise `InvalidArgument` for options that have no effect with or without ``--against``."""
+    from simhash_hbase.cli.screen.terminal import secretless
+
     given = {name for name, value in vars(choice).items() if value}
     if not choice.against and (useless := given.intersection(OF_ITEMS)):
         raise InvalidArgument(f"{_options(useless)} goes with `against=COLLECTION`")
     useless = {*given.intersection(OF_PASSAGES), *(["collection"] if collection is not None else [])}
     if choice.against and useless:
         raise InvalidArgument(f"{_options(useless)} cannot be combined with `against`, which looks for items")
-    if len(set(choice.against)) < len(choice.against):
+    # Lines name a suite without the secrets of its address.
+    if len(set(map(secretless, choice.against))) < len(choice.against):
         raise InvalidArgument("`against` names one collection twice")
 
 

@@ -232,8 +232,6 @@ def _items(documents: Input, url: str, choice: Choice, output: Output) -> Corpus
             # Items are counted before the texts are read: a name with a slip would find all texts clean.
             suites.append(Suite(secretless(name), index, output.listener))
         places[suites[-1].name] = place
-    if len(places) < len(suites):
-        raise InvalidArgument("`against` names one collection twice")
     done, found = find_items(documents, places, at_share=choice.at_share or ITEM_SHARE)
     counts = [SuiteCounts(suite.name, suite.items, *found[suite.name]) for suite in suites]
     if choice.suites is not None:

@@ -22,12 +22,12 @@ from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.members import found_since
 from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.index.timestamps import Timer
-from simhash_hbase.index.write import attempts, kept_growing
+from simhash_hbase.index.write import at_once
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, is_of_removed, removal
-from simhash_hbase.stores.base import Store, atomically
+from simhash_hbase.stores.base import Store
 
 FIRST_PAUSE_S = 0.005
 LONGEST_PAUSE_S = 0.25
@@ -36,26 +36,24 @@ LONGEST_PAUSE_S = 0.25
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> Decisions:
     """Claim a batch: decide and write it in one transaction; return the decisions."""
     deduplicator = Deduplicator(store, profile)
-    for attempt in attempts(store):
-        with attempt:
-            with atomically(store):
-                plan = deduplicator.plan(entries, now=now)
-                states = plan.states
-                if plan.expired:
-                    # A document that has expired by this clock must not come back by another one, which is behind.
-                    expired = enumerate(read_states(store, plan.expired))
-                    burials = [
-                        removal(at, stored, checksum=profile.checksums) for at, stored in expired if stored is not None
-                    ]
-                    documentrows.commit(store, burials)
-                    documentrows.drop_members(store, burials)
-                    # A buried document may be one of this batch.
-                    states = read_states(store, plan.entries.ids)
-                batch = documentrows.WriteBatch(store, profile, plan.entries)
-                batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), states, now=now))
-                documentrows.refresh_within(store, profile, plan.seen, now=now)
-            return plan.decisions
-    raise kept_growing(store, entries)
+
+    def decide() -> Decisions:
+        plan = deduplicator.plan(entries, now=now)
+        states = plan.states
+        if plan.expired:
+            # A document that has expired by this clock must not come back by another one, which is behind.
+            expired = enumerate(read_states(store, plan.expired))
+            burials = [removal(at, stored, checksum=profile.checksums) for at, stored in expired if stored is not None]
+            documentrows.commit(store, burials)
+            documentrows.drop_members(store, burials)
+            # A buried document may be one of this batch.
+            states = read_states(store, plan.entries.ids)
+        batch = documentrows.WriteBatch(store, profile, plan.entries)
+        batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), states, now=now))
+        documentrows.refresh_within(store, profile, plan.seen, now=now)
+        return plan.decisions
+
+    return at_once(store, entries, decide)
 
 
 def claim_by_protocol(

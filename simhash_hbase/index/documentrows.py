@@ -10,7 +10,7 @@ and `vacuum` deletes.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import compress, islice
+from itertools import compress, islice, repeat
 from operator import add
 from typing import Any, NamedTuple
 
@@ -31,13 +31,14 @@ from simhash_hbase.rows.keys import (
     band_rows,
     block_rows,
     copies_row,
-    document_key,
+    document_rows,
     id_digest,
     member_rows,
     passage_rows,
 )
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, TEXT_BYTES
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER, TEXT_BYTES
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
+from simhash_hbase.stores.columns import CellColumns
 
 # A single compare-and-set takes less time than a put and a second read; several take more.
 FEW = 1
@@ -46,7 +47,9 @@ FEW = 1
 def read_states(store: Store, ids: Sequence[str], digests: Sequence[bytes] | None = None) -> list[StoredState | None]:
     """Return the document cell of each id, decoded and as bytes; None where there is none. `digests`: of the ids."""
     digests = digests or [id_digest(name) for name in ids]
-    cells = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in digests])
+    cells = store.get(FAMILY_DOCUMENTS, list(zip(document_rows(digests), repeat(STATE_QUALIFIER), strict=False)))
+    if not any(cells):
+        return [None] * len(cells)
     states: list[StoredState | None] = []
     for name, cell in zip(ids, cells, strict=True):
         state = cell and documentcells.decode_document(cell.value)
@@ -167,7 +170,7 @@ class NewCells(NamedTuple):
         """A mask of the documents that queries find: those that are not duplicates."""
         return np.array([state != "duplicate" for state in self.columns[_STATE]], np.bool_)
 
-    def kept(self, *, checksum: bool) -> list[Cell]:
+    def kept(self, *, checksum: bool) -> CellColumns:
         """Return the cell to write with each document cell: a member, or an entry among its original's copies."""
         entries, found, digests = self.entries, self.are_found, self.entries.id_digests
         values = member_values(
@@ -178,7 +181,7 @@ class NewCells(NamedTuple):
         for number in np.flatnonzero(~found).tolist():
             rows[number] = copies_row(id_digest(self.columns[_OF][number]))
             qualifiers[number] = digests[number]
-        return list(map(Cell, rows, qualifiers, values, self.columns[_STAMP]))
+        return CellColumns(rows, qualifiers, values, self.columns[_STAMP])
 
 
 _STATE, _SEEN, _STAMP, _ORDER, _OF, _DIGEST = map(
@@ -291,21 +294,23 @@ class WriteBatch(NamedTuple):
     def _commit(self, cells: NewCells, below: int | None) -> set[int]:
         """Write document cells so that no late request does harm; return numbers of cells that others wrote first."""
         values = documentcells.encode_columns(cells.columns, checksum=self.profile.checksums)
-        keys = list(map(document_key, cells.entries.id_digests))
-        new, compared = [number for number in range(len(keys)) if number not in cells.changes], list(cells.changes)
+        rows, qualifiers = document_rows(cells.entries.id_digests), [STATE_QUALIFIER] * len(values)
+        is_transaction = isinstance(self.store, Transactional)
+        written = CellColumns(rows, qualifiers, values, [None if is_transaction else below] * len(values))
+        new, compared = [number for number in range(len(rows)) if number not in cells.changes], list(cells.changes)
         lost: set[int] = set()
-        if isinstance(self.store, Transactional):
+        if is_transaction:
             # Inside the transaction the cells that were read as empty are still empty.
             if new:
-                self.store.put(FAMILY_DOCUMENTS, [Cell(*keys[number], values[number]) for number in new])
+                self.store.put(FAMILY_DOCUMENTS, written.take(new))
         elif below is None or len(new) <= FEW:
-            compared = list(range(len(keys)))
+            compared = list(range(len(rows)))
         else:
-            stand = put_first(self.store, [Cell(*keys[number], values[number], below) for number in new])
+            stand = put_first(self.store, written.take(new))
             lost.update(number for number, stands in zip(new, stand, strict=True) if not stands)
         if compared:
             old = {number: change.old_value for number, change in cells.changes.items()}
-            swaps = [Swap(*keys[number], old.get(number), values[number]) for number in compared]
+            swaps = [Swap(rows[number], STATE_QUALIFIER, old.get(number), values[number]) for number in compared]
             swapped = self.store.compare_and_set(swaps)
             lost.update(number for number, done in zip(compared, swapped, strict=True) if not done)
         return lost

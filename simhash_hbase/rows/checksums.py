@@ -1,13 +1,17 @@
 """The checksum at the end of a cell, a CRC-32: it shows that a bit of the cell has changed, and which one."""
 
 import zlib
+from collections.abc import Iterable
+from operator import add
+from struct import Struct
 from typing import Final
 
 PLACEHOLDER: Final = 2**32 - 1
 """The last field of an encoded cell until the checksum replaces it: MessagePack takes five bytes for it, of which the
 last four are the number."""
 
-_BYTES: Final = 4
+_PACKED: Final = Struct(">I")
+_BYTES: Final = _PACKED.size
 _POLYNOMIAL: Final = 0xEDB88320
 """The polynomial of zlib's CRC-32 without its highest term; the lowest bit is that of the highest power."""
 _MOST_BITS: Final = 91_607
@@ -16,8 +20,13 @@ _MOST_BITS: Final = 91_607
 
 def sealed(encoded: bytes) -> bytes:
     """Return an encoded cell with its checksum in place of the `PLACEHOLDER` at its end."""
-    covered = encoded[:-_BYTES]
-    return covered + zlib.crc32(covered).to_bytes(_BYTES, "big")
+    return sealed_all([encoded])[0]
+
+
+def sealed_all(encoded: Iterable[bytes]) -> list[bytes]:
+    """Return encoded cells, each with its checksum in place of the `PLACEHOLDER` at its end."""
+    covered = [cell[:-_BYTES] for cell in encoded]
+    return list(map(add, covered, map(_PACKED.pack, map(zlib.crc32, covered))))
 
 
 def is_sealed(value: bytes) -> bool:

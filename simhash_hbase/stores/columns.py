@@ -1,12 +1,14 @@
-"""Rows of cells as columns.
+"""Cells as columns: rows that are read, and cells that are written.
 
-A search reads many more cells than it answers with. An object for each of them takes longer than to read it, and as
-long again in Python's garbage collector, which goes through all objects that were made so far.
+A search reads many more cells than it answers with, and a batch writes two cells for each document. An object for each
+of them takes longer than to read or hold it, and as long again in Python's garbage collector, which goes through all
+objects that were made so far.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
+from operator import add
 from typing import NamedTuple, SupportsIndex, overload
 
 from simhash_hbase.stores.base import Cell
@@ -93,3 +95,60 @@ def columns_of(rows: Sequence[list[Cell]]) -> Columns:
     cells = list(chain.from_iterable(rows))
     keys = [cell.row + cell.qualifier for cell in cells]
     return Columns(list(map(len, rows)), keys, [cell.value for cell in cells])
+
+
+class CellColumns(Sequence[Cell]):
+    """Cells to write, with one column for each field of `Cell`; a cell becomes an object when it is looked at."""
+
+    def __init__(
+        self,
+        rows: Sequence[bytes],
+        qualifiers: Sequence[bytes],
+        values: Sequence[bytes],
+        timestamps: Sequence[int | None],
+    ) -> None:
+        self.rows = rows
+        self.qualifiers = qualifiers
+        self.values = values
+        self.timestamps = timestamps
+
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> "CellColumns":
+        """Return cells as columns; cells that are columns already are not copied."""
+        if isinstance(cells, CellColumns):
+            return cells
+        return cls(*zip(*cells, strict=True)) if cells else cls((), (), (), ())
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """Row and qualifier of each cell, joined."""
+        return list(map(add, self.rows, self.qualifiers))
+
+    def take(self, numbers: Sequence[int]) -> "CellColumns":
+        """Return the cells at some positions, in the order of the positions."""
+        columns = (self.rows, self.qualifiers, self.values, self.timestamps)
+        return CellColumns(*([column[number] for number in numbers] for column in columns))  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return map(Cell, self.rows, self.qualifiers, self.values, self.timestamps)
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Cell: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "CellColumns": ...
+
+    def __getitem__(self, at: SupportsIndex | slice) -> "Cell | CellColumns":
+        if isinstance(at, slice):
+            return CellColumns(self.rows[at], self.qualifiers[at], self.values[at], self.timestamps[at])
+        number = range(len(self))[at]
+        return Cell(self.rows[number], self.qualifiers[number], self.values[number], self.timestamps[number])
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the cells, as lists are compared."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # As of lists.

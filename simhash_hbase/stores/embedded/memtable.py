@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, PREFIX_BITS
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
-from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.columns import CellColumns, CellRows, Columns
 from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Transaction
 from simhash_hbase.stores.embedded.prefixes import BloomFilter, key_numbers
@@ -76,6 +76,11 @@ class FamilyCells(NamedTuple):
         keys = self.keys.get(row, [])
         return [keys] if isinstance(keys, bytes) else keys
 
+    def add_key(self, row: bytes, key: bytes) -> None:
+        """Add the key of a further cell to a row that has cells in the memtable."""
+        self.keys[row] = keys = self.keys_of(row)
+        insort(keys, key)
+
 
 class Memtable:
     """Block rows and cells that were written and are not in the databases yet.
@@ -133,12 +138,13 @@ class Memtable:
 
     def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
         """Write cells to the memtable by the rules of `Store.put`."""
-        held = self._cells(family)
-        for cell in cells:
-            records.check_cell(cell)
-        keys = [cell.row + cell.qualifier for cell in cells]
+        held, columns = self._cells(family), CellColumns.of(cells)
+        packed, keys = records.packed_cells(columns, now), columns.keys
         there = held.read_to_write(stored, keys)
-        for cell, key in zip(cells, keys, strict=True):
+        if not there and held.packed.keys().isdisjoint(keys) and len(set(keys)) == len(keys):
+            self._hold_new(held, columns, packed)
+            return
+        for cell, key in zip(columns, keys, strict=True):
             new = records.packed_over(cell, held.packed.get(key) or there.get(key), now)
             if new is not None:
                 self._hold(held, cell.row, key, new)
@@ -160,6 +166,8 @@ class Memtable:
         held = self._cells(family)
         joined = [row + qualifier for row, qualifier in keys]
         there = held.read(stored, joined)
+        if not there and held.packed.keys().isdisjoint(joined):
+            return [None] * len(joined)
         return [
             None if (cell := held.packed.get(key) or there.get(key)) is None else records.cell_at(row, qualifier, cell)
             for (row, qualifier), key in zip(keys, joined, strict=True)
@@ -221,6 +229,15 @@ class Memtable:
             self._families[family] = FamilyCells({}, {}, set(), filter_)
         return self._families[family]
 
+    def _hold_new(self, held: FamilyCells, cells: CellColumns, packed: Sequence[bytes]) -> None:
+        """Put packed cells into the memtable, of which it holds none yet, and no two have one key."""
+        held.packed.update(zip(cells.keys, packed, strict=True))
+        for row, key in zip(cells.rows, cells.keys, strict=True):
+            if held.keys.setdefault(row, key) is not key:
+                held.add_key(row, key)
+        self.bytes += sum(map(len, packed)) + 2 * sum(map(len, cells.keys)) + CELL_BYTES * len(packed)
+        self.is_empty &= not packed
+
     def _hold(self, held: FamilyCells, row: bytes, key: bytes, new: bytes) -> None:
         """Put a packed cell of a row into the memtable, in place of one with the same key."""
         old = held.packed.get(key)
@@ -229,8 +246,7 @@ class Memtable:
             self.bytes += len(new) - len(old)
             return
         if row in held.keys:
-            held.keys[row] = keys = held.keys_of(row)
-            insort(keys, key)
+            held.add_key(row, key)
         else:
             held.keys[row] = key
         self.bytes += len(new) + 2 * len(key) + CELL_BYTES

@@ -5,7 +5,9 @@ cell has the key row and qualifier, and the value timestamp (8 bytes), length of
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain, islice
+from operator import add
 from struct import Struct, iter_unpack
 
 import numpy as np
@@ -15,7 +17,7 @@ from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.rows import keys as rowkeys
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
-from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.columns import CellColumns, CellRows, Columns
 from simhash_hbase.stores.embedded.databases import Database, Transaction
 
 U64 = np.uint64
@@ -192,17 +194,23 @@ def read_rows(
 
 def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
     """Write cells by the rules of `Store.put`; of two writes with one timestamp the later stays."""
-    now = clock()
-    for cell in cells:
-        check_cell(cell)
-        row, qualifier, value, timestamp = cell
-        new = _packed(row, value, now if timestamp is None else timestamp)
-        # Most cells are new. To look before costs as much as to write.
-        if transaction.put(row + qualifier, new, overwrite=False, db=database):
-            continue
-        over = packed_over(cell, transaction.get(row + qualifier, db=database), now)
+    now, columns = clock(), CellColumns.of(cells)
+    packed = packed_cells(columns, now)
+    # Most cells are new. To look before costs as much as to write.
+    if None in columns.timestamps:
+        put = partial(transaction.put, overwrite=False, db=database)
+        are_new = list(map(put, columns.keys, packed))
+    else:
+        # A repeat of a cell with its timestamp changes nothing, so it does not matter which of them were new.
+        with transaction.cursor(database) as cursor:
+            _, added = cursor.putmulti(zip(columns.keys, packed, strict=True), overwrite=False)
+        are_new = [added == len(packed)] * len(packed)
+    if all(are_new):
+        return
+    for cell, key, is_new in zip(columns, columns.keys, are_new, strict=True):
+        over = None if is_new else packed_over(cell, transaction.get(key, db=database), now)
         if over is not None:
-            transaction.put(row + qualifier, over, db=database)
+            transaction.put(key, over, db=database)
 
 
 def packed_over(cell: Cell, old: bytes | None, now: int) -> bytes | None:
@@ -258,6 +266,23 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
             (key, _HEAD.unpack_from(value), value[_HEAD_BYTES:]) for key, value in islice(cursor.iternext(), page)
         )
         return [(key, Cell(key[:cut], key[cut:], value, stamp)) for key, (stamp, cut), value in stored]
+
+
+def packed_cells(cells: CellColumns, now: int) -> list[bytes]:
+    """Return the packed form of cells that replace none; `now` stamps those without a timestamp.
+
+    Raises
+    ------
+    InvalidArgument
+        For a cell with too long a key or a negative timestamp.
+    """
+    sizes = set(map(len, cells.keys))
+    stamps = [now if stamp is None else stamp for stamp in cells.timestamps]
+    if cells and not (min(sizes) and max(sizes) <= _LONGEST_ROW and min(stamps) >= 0):
+        # No row is longer than its key.
+        for cell in cells:
+            check_cell(cell)
+    return list(map(add, map(_HEAD.pack, stamps, map(len, cells.rows)), cells.values))
 
 
 def check_cell(cell: Cell) -> None:

@@ -192,7 +192,8 @@ class Decontamination:
                 free = [document for document, answers in some if not any(answer.items for answer in answers)]
                 self.kept += len(free)
                 kept.write(DocumentColumns.of(free), range(len(free)))
-                kept.commit()
+                kept.flush()
                 self.read, self.refused = documents.read, documents.refused
                 yield some
+            kept.sync()
             self.read, self.refused = documents.read, documents.refused

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -400,8 +400,7 @@ class _Run:
     def first(self, writing: _Writing, *, with_texts: bool) -> None:
         """Decide and write each chunk as it is read, so that the first of near copies is kept."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
-        done = self._noted(writing)
-        self._decisions.commit(done)
+        done = synced = self._synced(writing)
         try:
             for chunk in self._chunks(with_texts=with_texts):
                 entries, documents = self._unique_ids(chunk)
@@ -414,11 +413,15 @@ class _Run:
                 self.progress.records += chunk.records
                 done = self._noted(writing)
                 if writing.groups.is_durable:
-                    self._decisions.commit(done)
+                    synced = self._synced(writing)
         except BaseException:
             writing.groups.commit()
             if not writing.groups.is_undone:
-                self._decisions.commit(done)
+                # A full disk must not keep the decisions that the index has from the caller.
+                with suppress(OSError):
+                    writing.kept.sync()
+                    synced = done
+                self._decisions.commit(synced)
             raise
         self._finish(writing)
 
@@ -442,7 +445,7 @@ class _Run:
         for columns, decisions in waiting.written():
             if start:
                 # Lines and kept documents that wait would take as much memory as the corpus.
-                self._decisions.commit(self._noted(writing))
+                self._synced(writing)
             stop = start + len(columns)
             added = list(zip(*(column[start:stop].tolist() for column in numbers), strict=True))
             self._write(writing, columns, decisions, added)
@@ -453,12 +456,19 @@ class _Run:
         """Commit the last group, its decisions and its kept documents, and mark the run as finished."""
         writing.groups.commit()
         self.progress.finished = True
-        self._decisions.commit(self._noted(writing))
+        self._synced(writing)
+
+    def _synced(self, writing: _Writing) -> checkpoint.Checkpoint:
+        """Sync the kept documents of whole chunks to the disk, commit their decisions, and return their checkpoint."""
+        done = self._noted(writing)
+        writing.kept.sync()
+        self._decisions.commit(done)
+        return done
 
     def _noted(self, writing: _Writing) -> checkpoint.Checkpoint:
-        """Sync the kept documents of whole chunks to the disk; return the checkpoint that covers them."""
+        """Write the kept documents of whole chunks, and return the checkpoint that covers them once they are synced."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
-        self.progress.kept_bytes = writing.kept.commit()
+        self.progress.kept_bytes = writing.kept.flush()
         self.progress.result_bytes = self._decisions.length()
         return msgspec.structs.replace(self.progress)
 

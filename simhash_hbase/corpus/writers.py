@@ -47,9 +47,12 @@ class NotKept:
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
         """Do nothing."""
 
-    def commit(self) -> int:
+    def flush(self) -> int:
         """Do nothing."""
         return 0
+
+    def sync(self) -> None:
+        """Do nothing."""
 
 
 class KeptFile:
@@ -81,13 +84,16 @@ class KeptFile:
         """Queue the bytes of one record."""
         self._waiting += self._entry(raw)
 
-    def commit(self) -> int:
-        """Write the queued records, and sync the file to the disk; return its length."""
+    def flush(self) -> int:
+        """Write the queued records; return the length of the file."""
         if self._waiting:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
-        to_disk(self._stream, self._stream.name)
         return self._stream.tell() if self._stream.seekable() else 0
+
+    def sync(self) -> None:
+        """Sync what was written to the disk."""
+        to_disk(self._stream, self._stream.name)
 
 
 def check_kept(path: str, form: KeptForm, *, resume: bool) -> None:
@@ -121,15 +127,18 @@ class KeptFolder:
             check_id(name)
             write_below(self._folder, name, packer(name)(raw), completes=self._resume)
             self._waiting.append(self._folder / name)
+        self._count += len(kept)
 
-    def commit(self) -> int:
-        """Sync the written files to the disk; return the number of files of this run."""
+    def flush(self) -> int:
+        """Return the number of files of this run."""
+        return self._count
+
+    def sync(self) -> None:
+        """Sync the written files to the disk."""
         for path in self._waiting:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        self._count += len(self._waiting)
         self._waiting.clear()
-        return self._count
 
 
 class KeptCaptures:
@@ -171,9 +180,13 @@ class KeptCaptures:
             }
             self._file.add(self._captures.reference(documents.raws[at] or b"", fields))
 
-    def commit(self) -> int:
-        """Sync the file to the disk; return its length."""
-        return self._file.commit()
+    def flush(self) -> int:
+        """Write the queued records; return the length of the file."""
+        return self._file.flush()
+
+    def sync(self) -> None:
+        """Sync what was written to the disk."""
+        self._file.sync()
 
 
 _ROWS = [("file", "<u4"), ("row", "<u8")]
@@ -227,17 +240,20 @@ class KeptRows:
         line = raw if self._added is None else self._added.into(raw, numbers)
         return _plain_json(line.decode(encoding).strip()) + b"\n"
 
-    def commit(self) -> int:
-        """Sync the notes to the disk; return their length."""
-        to_disk(self._notes, self._notes.name)
+    def flush(self) -> int:
+        """Return the length of the notes."""
         return self._notes.tell()
+
+    def sync(self) -> None:
+        """Sync the notes to the disk."""
+        to_disk(self._notes, self._notes.name)
 
     def finish(self, listener: RunListener) -> None:
         """Write the noted rows to the file, at the end of the run; Parquet input is read again for that."""
         copies, target = self._conversion.copies_rows, self._conversion.target
         if copies and not self._files:
             return
-        rows = self.commit() // self._row.size if copies else None
+        rows = self.flush() // self._row.size if copies else None
         with replacing(self._path) as file, listener.meter("dedup: write the kept rows", rows, noun="rows") as meter:
             if copies:
                 added = self._numbers()
@@ -324,7 +340,7 @@ def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:
 Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows
 """A writer of kept documents: `write` takes batches in input order, with the positions of the kept documents.
 
-`commit` syncs them to the disk, and returns how many bytes or files there are in all.
+`flush` writes what is queued, and returns how many bytes or files there are in all; `sync` has them reach the disk.
 """
 _GZIP = b"\x1f\x8b"
 
@@ -369,7 +385,8 @@ def open_kept(
                 yield KeptCaptures(kept, (page.raw for page in pages if isinstance(page, inputs.Page) and page.raw))
             else:
                 yield kept
-            kept.commit()
+            kept.flush()
+            kept.sync()
 
 
 def _opened(path: str, keep: int | None) -> AbstractContextManager[BinaryIO]:

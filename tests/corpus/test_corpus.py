@@ -1,10 +1,12 @@
 """A corpus through the library, without the command line: the same decisions, and one walk through the input."""
 
+import errno
 import gc
 import json
 import os
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -14,9 +16,10 @@ from support.results import Printed
 from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_index
 from simhash_hbase.cli.app import cli as program
 from simhash_hbase.cli.exits import in_options
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate, writers
 from simhash_hbase.corpus.documents import COLLECTED_OBJECTS, are_made_here
 from simhash_hbase.errors import TooManyDuplicates
+from simhash_hbase.files import local
 from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions, Sources, scan
 
@@ -308,3 +311,36 @@ def test_only_claims_by_a_notice_are_warned_of(cli, tmp_path, pages):
     for name in "cd":
         (pages / f"{name}.html").unlink()
     assert "may be wrong" not in cli("claim", pages).err
+
+
+@pytest.mark.parametrize("results", [True, False], ids=["results", "handed over"])
+def test_a_disk_that_is_full_at_a_sync_loses_no_decision_of_the_index(tmp_path, monkeypatch, results):
+    text = "".join(json.dumps({"id": f"{number}", "text": f"text number {number}"}) + "\n" for number in range(2_500))
+    (tmp_path / "a.jsonl").write_text(text)
+    options = DedupOptions(output=str(tmp_path / "kept"), results=str(tmp_path / "results") if results else None)
+    synced = []
+
+    def to_disk(file, path):
+        synced.append(path)
+        # Before the first chunk, after it; the next one finds the disk full.
+        if len(synced) > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        local.to_disk(file, path)
+
+    lines = []
+    taking = SimpleNamespace(line=lines.append, flush=lambda: None)
+    # No group holds more than one chunk.
+    with create_index(f"file:{tmp_path / 'index'}", analyzer="shingle", match="distance") as index:
+        with monkeypatch.context() as patch:
+            patch.setattr(writers, "to_disk", to_disk)
+            with pytest.raises(OSError, match="No space"):
+                deduplicate(index, [str(tmp_path / "a.jsonl")], replace(options, memory_mb=1), lines=taking)
+        decided = {name for name in map(str, range(2_500)) if index.get(name) is not None}
+        assert 0 < len(decided) < 2_500
+        if results:
+            whole = deduplicate(index, [str(tmp_path / "a.jsonl")], replace(options, memory_mb=1, resume=True))
+            assert (whole.documents, whole.decided_before) == (2_500, 1_000)
+            assert (tmp_path / "kept").read_bytes().count(b"\n") == whole.originals
+        else:
+            assert {line["id"] for line in lines} == decided
+            assert len(synced) == 4

@@ -1,4 +1,4 @@
-"""The public names, imported when the first of them is used, and the way from an address to an index."""
+"""The public names of the package, imported when one of them is first used; functions that open or make an index."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ folder decides documents twice as fast."""
 
 
 class WeakHashWarning(UserWarning):
-    """An index is made with a hash that leaves bits of a fingerprint constant."""
+    """Warns that an index is made with a hash that gives some bits of every fingerprint the same value."""
 
 
 def open_index(
@@ -414,7 +414,7 @@ def temporary_index(
     workers: int = 1,
     **options: Unpack[ProfileOptions],
 ) -> Iterator[LocalIndex]:
-    """Make an index that ends with the block, also when a signal or an error ends that.
+    """Make an index that is deleted when the ``with`` block ends, also when a signal or an error ends the block.
 
     Parameters
     ----------

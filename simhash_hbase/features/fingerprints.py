@@ -40,7 +40,7 @@ _BLOCK = 12  # Bytes that lookup3 takes in at a time.
 
 
 def integer_weights(features: Iterable[GivenFeature]) -> tuple[list[str | int], list[int]]:
-    """Return features and, in units of 1/65,536, their weights."""
+    """Return a list of the features and a list of their weights, as integers in units of 1/65,536."""
     names: list[str | int] = []
     weights: list[int] = []
     for feature in features:
@@ -114,7 +114,9 @@ def fingerprint(features: Iterable[GivenFeature], *, hash: str = "murmur3", seed
 
 
 class Fingerprinter:
-    """Fingerprints texts by one analyzer and one hash; raises `InvalidProfile` where they do not go together.
+    """Makes the SimHash fingerprints of texts by one analyzer and one hash.
+
+    `InvalidProfile` is raised if these do not go together.
 
     Parameters
     ----------
@@ -123,8 +125,9 @@ class Fingerprinter:
 
     Notes
     -----
-    Threads may share one. Hash ``murmur3`` is the kernel's; with another one each word is hashed by itself, which takes
-    many times as long. It pickles small: weights are computed anew, and fingerprints that it remembers go along.
+    Threads may share one. Compiled code computes the hash ``murmur3``; with another one each word is hashed by itself,
+    which takes many times as long. Pickled it is small: weights are computed again, and fingerprints that it remembers
+    are included.
 
     Examples
     --------
@@ -146,7 +149,10 @@ class Fingerprinter:
         self._outlines: set[tuple[int, str]] = set()  # The outlines of all known texts.
 
     def remember(self, texts: Iterable[CutTexts], *, workers: int = 1) -> None:
-        """Fingerprint texts whose words are already counted, and keep the results for `fingerprint_batch`."""
+        """Make the fingerprints of texts whose words are counted already, and keep them for `fingerprint_batch`.
+
+        When the same texts come again there, they need not be cut into words again. `workers` is a number of threads.
+        """
         analyzer = self.analyzer
         # Choosing the heaviest features takes the words themselves, not only their counts.
         if self.hash != "murmur3" or not isinstance(analyzer, CountingAnalyzer) or analyzer.top is not None:

@@ -329,7 +329,7 @@ def create_index(
     IndexExists
         When there is one and `if_not_exists` is false.
     InvalidProfile
-        When the options cannot be.
+        When options are not allowed, alone or together.
     ProfileMismatch
         When there is one with another profile.
 
@@ -434,7 +434,10 @@ def temporary_index(
 def resolve_profile(
     learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
 ) -> tuple[Profile, IdfTable | None]:
-    """Return the profile and the idf table with which `create_index` would make an index."""
+    """Return the profile and the idf table that `create_index` would give to an index; no index is made.
+
+    The idf table is None unless the analyzer is ``learned``.
+    """
     profile, idf, _ = _resolved(learn_from, options)
     return profile, idf
 

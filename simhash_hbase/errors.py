@@ -102,11 +102,11 @@ class StoreTimeout(Retryable):
 
 
 class StoreBusy(Retryable):
-    """Another process holds something that this call needs."""
+    """Something that this call needs is in use elsewhere: a connection, the documents, an index with an open load."""
 
 
 class ClaimContended(Retryable):
-    """Other writers kept winning until the attempts or the time ran out; nothing was decided."""
+    """A document was not decided: other writers kept changing it until the attempts or the time ran out."""
 
 
 class WorkerLost(Retryable):
@@ -118,7 +118,7 @@ class InvalidArgument(Permanent, ValueError):
 
 
 class InvalidProfile(Permanent, ValueError):
-    """Index options that cannot be, alone or together."""
+    """Options of an index that are not allowed, alone or in this combination."""
 
 
 class InvalidInput(Permanent, ValueError):

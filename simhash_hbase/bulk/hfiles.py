@@ -21,7 +21,7 @@ CELLS_A_BLOCK = 1 << 14
 
 
 def pack_stream(cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> Iterator[bytes]:
-    """Yield the bytes that the Java program reads: the sorted cells and block rows, each with `timestamp`, in ms.
+    """Yield the bytes that the Java program reads: sorted cells and block rows, and the `timestamp` of all, in ms.
 
     ``hfile_loader/HFileLoader.java`` describes the format.
     """

@@ -73,7 +73,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """The counts of a finished load."""
+    """The result of a finished load: how many documents were written, and how many of them the index held before."""
 
     documents: int
     known: int  # Documents whose ids the index held before; they were written one batch after another.
@@ -203,7 +203,7 @@ class _LoadPass:
         writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
 
     def _passages(self, count: int) -> LoadedPassages:
-        """Return the passage rows of the new documents, `count` before repeats are dropped; files sort them on disk."""
+        """Return the passage rows of the new documents, to be sorted on the disk; with repeats they are `count`."""
         pieces = (passage_rows(entries.packed_passages, entries.simhashes) for _, entries in self._new_entries())
         return LoadedPassages(PassageSorter(self._spool.folder / SCRATCH / "passages", count), pieces)
 

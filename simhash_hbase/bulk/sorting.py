@@ -67,13 +67,13 @@ class CellBlock(NamedTuple):
             yield Cell(key[:row], key[row:], value, timestamp)
 
     def pack(self) -> list[bytes]:
-        """Return the bytes that `unpack` reads, in pieces: count, keys, lengths, values."""
+        """Return the block as bytes for a temporary file, in pieces (count, keys, lengths, values); see `unpack`."""
         lengths = np.fromiter(map(len, self.values), _LENGTH, len(self.values))
         return [len(self.values).to_bytes(4, "big"), self.keys.tobytes(), lengths.tobytes(), *self.values]
 
     @classmethod
     def unpack(cls, file: BinaryIO) -> "CellBlock | None":
-        """Read one block; None at the end of the file."""
+        """Read the next block of cells from a file with the bytes of `pack`; return None at the end of the file."""
         if not (head := file.read(4)):
             return None
         count = int.from_bytes(head, "big")
@@ -136,7 +136,7 @@ class Sorter:
                         file.writelines(block.take(order[cuts[number] : cuts[number + 1]]).pack())
 
     def blocks(self) -> Iterator[CellBlock]:
-        """Yield all cells sorted, a range at a time."""
+        """Yield all cells that `add_many` has written, sorted by key, one range of keys in each block."""
         for path in self._paths:
             with path.open("rb") as file:
                 pieces = list(iter(lambda: CellBlock.unpack(file), None))

@@ -47,7 +47,7 @@ class SeenIds:
         return sum(map(len, self._runs))
 
     def add(self, digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
-        """Add a batch of digests, and return which of them came before, earlier in the batch or in the set."""
+        """Add a batch of digests; return a mask of those that came before, in the set or earlier in the batch."""
         order = np.argsort(digests, kind="stable")
         ascending = digests[order]
         came = np.zeros(len(digests), dtype=np.bool_)
@@ -268,7 +268,7 @@ class Spool:
         self.save()
 
     def save(self) -> None:
-        """Write the manifest to its file."""
+        """Write the manifest, which says how far the load has come, to its file in the folder."""
         write_file(self.folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self.manifest), indent=1))
 
     def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[SpoolPart]:

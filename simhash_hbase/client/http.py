@@ -160,7 +160,7 @@ class _Patience:
 
 
 class HttpClient:
-    """Sends the requests of a `RemoteIndex`, repeats them and checks the answers; threads may share it.
+    """Sends the requests of a `RemoteIndex`, repeats them without an answer, and checks answers; threads may share it.
 
     The parameters are those of `RemoteIndex`.
     """

@@ -171,7 +171,8 @@ class RemoteIndex(Index):
     ) -> Iterator[tuple[Document, Decision | errors.SimhashError]]:
         """Claim the documents of a chunk, and yield each with its decision or error; see `Index.claimed`.
 
-        The service waits for other writers for two leases, so `deadline_s` may not be less.
+        The service waits for other writers for two leases, after which the claim of a crashed writer has ended; so
+        `deadline_s` may not be less.
         """
         self._check_deadline(deadline_s)
         return self._sent(CLAIM, _storable(chunk.kept), _in_batch(batch))
@@ -203,7 +204,10 @@ class RemoteIndex(Index):
         return self._sent(ITEMS, texts, {"at_share": at_share})
 
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Return the numbers of originals and duplicates, those without passages too; see `Index.count_items`."""
+        """Return how many documents can be found inside texts, and how many cannot; see `Index.count_items`.
+
+        A service counts originals as the former and duplicates as the latter: it does not look for passages.
+        """
         check_kept(self.profile)
         batches = self.batches(watch=watch)
         originals, duplicates = sum(each.originals for each in batches), sum(each.duplicates for each in batches)
@@ -356,7 +360,7 @@ class RemoteIndex(Index):
     def _streamed(
         self, operation: Operation[A], items: Iterable[T], parameters: Parameters | None = None
     ) -> Iterator[tuple[T, A | errors.SimhashError]]:
-        """Send documents or ids as streams of up to 1,000, and yield each with its answer or error."""
+        """Send documents or ids in requests with up to 1,000 lines, and yield each with its answer or error."""
         for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(operation.path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
@@ -377,7 +381,7 @@ class RemoteIndex(Index):
         return errors.EmptyDocument(operation.lack(name)) if _is_blank(item) else self._naming(name, error)
 
     def _naming(self, name: str, error: errors.SimhashError) -> errors.SimhashError:
-        """Return the error for the document `name`; one that the document is too long gets the id into its message."""
+        """Return the error about the document `name`; if the document is too long, with the id in the message."""
         if not name or not isinstance(error, DocumentTooLong):
             return error
         return errors.InvalidInput(f"the document {name!r} is too long for the service: {error.sentence}")

@@ -45,10 +45,10 @@ class NotKept:
     """The writer of kept documents for a run without an output: it writes nothing."""
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Do nothing."""
+        """Do nothing: the kept documents of this run are not written."""
 
     def commit(self) -> int:
-        """Do nothing."""
+        """Do nothing, and return 0, the length of the output."""
         return 0
 
 

@@ -182,7 +182,7 @@ _TEXTS = (
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:
-    """Return a digest of the features, fingerprints and sketches that a fingerprinter makes of the built-in texts."""
+    """Return the probe: a digest of the features, fingerprints and sketches of the texts that are built in here."""
     simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
     sketched = Batch(_TEXTS, fingerprinter.form).sketch()
     features = [

@@ -1,4 +1,4 @@
-"""Analyzers: from a text to its features and their weights."""
+"""Analyzers: turn a text into features, such as words, with their weights."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field

@@ -200,7 +200,7 @@ class Fingerprinter:
     def fingerprint_features_many(
         self, documents: Sequence[Sequence[GivenFeature]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return fingerprints and feature counts as `fingerprint_many` does, for documents whose features are given."""
+        """Return fingerprints and feature counts as `fingerprint_many` does, of documents given by their features."""
         simhashes = np.zeros(len(documents), np.uint64)
         counts = np.zeros(len(documents), np.int32)
         for number, features in enumerate(documents):
@@ -260,7 +260,7 @@ With ``none`` the features are the hashes: integers from 0 to 2**64 - 1.
 
 
 def check_hash(hash: str, seed: int) -> None:
-    """Raise `InvalidProfile` if the hash is unknown, or does not go with the seed."""
+    """Raise `InvalidProfile` if the name of a hash is unknown, or the seed is not one that the hash takes."""
     if hash not in HASHES:
         raise InvalidProfile(f"hash is {hash!r}: wanted one of {', '.join(HASHES)}")
     if not 0 <= seed <= _MASK32:

@@ -242,7 +242,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NearCopy:
-    """A near copy of a document that was kept: the original holds less of it than `contained` asks for."""
+    """The original that a kept document is near to: it holds less of the document than `contained` asks for."""
 
     id: str
     similarity: float

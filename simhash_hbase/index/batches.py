@@ -1,4 +1,4 @@
-"""Batches: documents that came together, such as a crawl; they are counted, exported and taken back together.
+"""Batches: documents that came together, such as a crawl; they are counted, exported and removed together.
 
 The name of the batch is a field of the document cell, written with the decision about the document's text. A text that
 is offered again keeps its batch; another text under the same id belongs to the batch that brought it. There is no list

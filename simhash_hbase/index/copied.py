@@ -106,7 +106,7 @@ class PassageCounts:
         at, row : ndarray of intp
             Pairs of a passage and the row of another fingerprint.
         own : ndarray of intp, shape (n,)
-            For each passage 1 if its document's own fingerprint is counted, else 0.
+            For each passage 1 if the count of the passage includes its document's own fingerprint, else 0.
         """
         own = np.zeros(len(prefixes), np.intp)
         pairs = [(NO_PAIRS.queries, NO_PAIRS.queries)]

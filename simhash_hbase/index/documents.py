@@ -86,7 +86,7 @@ class StoredDocuments:
     def export(
         self, batch: str | None, watch: ProgressCallback | None, on_damage: DamageCallback | None
     ) -> Iterator[Stored]:
-        """Yield the records of all documents, or of a batch, read a page at a time; see `LocalIndex.export`."""
+        """Yield the records of all documents, or only of those that came in a batch; see `LocalIndex.export`."""
         for page in scan_documents(self.store, watch, on_damage):
             live = [state for state in self.shown(page) if batch is None or state.batch == batch]
             for state, member in zip(live, self.members(live, on_damage), strict=True):

@@ -61,7 +61,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """The claim of one document, on its way to a decision."""
+    """The claim of one document: its next step, its document cell as last read or written, and at last its answer."""
 
     at: int  # Position of the document in the batch.
     id: str
@@ -92,7 +92,7 @@ class Claim:
 
     @property
     def holds_cell(self) -> bool:
-        """Whether the claim's own document cell says that the claim is under way."""
+        """Whether the claim's own document cell says that this claim is under way, so that other writers see it."""
         return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
 
     def begin(self) -> None:

@@ -26,8 +26,8 @@ class NothingToLearn(InvalidInput):
 class EarlyCut:
     """Has worker processes cut texts into words during the first reading of a corpus, which is for its idf table.
 
-    The analysis that needs the words is made after that reading, and saves the time. Texts are collected in parts, each
-    a job of a process; those that come while many parts wait are left out, and are cut later by the analysis.
+    The analysis is made after that reading, from the table, and need not cut these texts again. Texts are collected in
+    parts, each a job of a process; those that come while many parts wait are left out, and are cut by the analysis.
     """
 
     def __init__(self, pool: Workers, processes: int, *, seed: int) -> None:
@@ -113,7 +113,7 @@ class TextSample:
 
     @property
     def seen(self) -> int:
-        """The number of records that were offered to the sample."""
+        """The number of records that were offered to the sample, without refused ones."""
         return self._items.seen
 
     def texts(self) -> list[str]:

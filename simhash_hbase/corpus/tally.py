@@ -48,7 +48,7 @@ class ClusterTally:
         self._clusters, self._removed = bytearray(), bytearray()
 
     def figures(self) -> tuple[SourceFigures, ...]:
-        """Return for each source the numbers of its documents, of removed ones, and of its part of the largest cluster.
+        """Return for each source how many documents it has, how many were removed, and the most that one cluster has.
 
         The source with the most documents comes first, equals in the order of their names.
         """
@@ -64,7 +64,7 @@ class ClusterTally:
         return tuple(sorted(figures, key=lambda each: (-each.documents, each.source)))
 
     def of_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each document the number of removed documents in its cluster, and the number of their sources."""
+        """Return for each document how many of its cluster were removed, and how many sources the cluster has."""
         sources, numbers, clusters = self._columns()
         removed = np.frombuffer(self._removed, np.bool_)
         copies = np.bincount(clusters[removed], minlength=len(clusters))

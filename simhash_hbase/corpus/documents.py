@@ -274,7 +274,7 @@ class RepeatedIds:
                 self._first = self._first or document
 
     def _is_full(self) -> bool:
-        """Return whether a million documents were looked at, so that no further one is."""
+        """Return whether a million ids were looked at, each counted once a file, so that no further document is."""
         return len(self._of_file) + len(self._before) >= LOOKED_AT
 
     def warning(self) -> str:

@@ -34,7 +34,7 @@ LONGEST_PAUSE_S = 0.25
 
 
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> Decisions:
-    """Claim a batch in a store with transactions: decide it and write it in one; return the decisions.
+    """Claim a batch in a store with transactions: decide and write it in a single one; return the decisions.
 
     `now` is the time in ms since 1970.
     """

@@ -1,7 +1,8 @@
-"""The program ``simhash-hbase``, also ``python -m simhash_hbase``: its first moments, before the command line is there.
+"""Entry point of the program ``simhash-hbase``, also ``python -m simhash_hbase``: imports the command line and runs it.
 
-Nothing but the standard library is imported at the top: an interrupt of an import would end in a traceback, and closed
-standard streams would give their numbers to the first files that are opened.
+Only the standard library is imported at the top, before `main` has set a handler for Ctrl-C and opened closed standard
+streams. Ctrl-C during an import would print a traceback, and the first file that is opened would get the descriptor 0,
+1 or 2 of a closed stream.
 """
 
 import gc
@@ -40,15 +41,19 @@ def main() -> None:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """End at once: while modules are imported an exception could be swallowed, and nothing is open yet."""
+    """Handle Ctrl-C while the command line is imported: print a message and end the process at once, with code 130.
+
+    An exception could be swallowed by a module that is being imported, and there is nothing to clean up yet.
+    """
     os.write(2, b"simhash-hbase: interrupted\n")
     os._exit(INTERRUPTED)
 
 
 def _fill_closed_streams() -> None:
-    """Open a device under each standard number that is closed, so that no other file gets it.
+    """Open the null device under each of the descriptors 0, 1 and 2 that is closed, so that no other file gets it.
 
-    Reading and writing go the wrong way, so that they fail; text for a closed standard error is lost.
+    Standard input is opened for writing only, standard output for reading only: using them fails, as it would if they
+    were closed. Text for a closed standard error is lost.
     """
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:

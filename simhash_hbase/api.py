@@ -1,4 +1,4 @@
-"""The public names, imported when the first of them is used, and the way from an address to an index."""
+"""The public names of the package, imported when one of them is first used; functions that open or make an index."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ folder decides documents twice as fast."""
 
 
 class WeakHashWarning(UserWarning):
-    """An index is made with a hash that leaves bits of a fingerprint constant."""
+    """Warns that an index is made with a hash that gives some bits of every fingerprint the same value."""
 
 
 def open_index(
@@ -329,7 +329,7 @@ def create_index(
     IndexExists
         When there is one and `if_not_exists` is false.
     InvalidProfile
-        When the options cannot be.
+        When options are not allowed, alone or together.
     ProfileMismatch
         When there is one with another profile.
 
@@ -414,7 +414,7 @@ def temporary_index(
     workers: int = 1,
     **options: Unpack[ProfileOptions],
 ) -> Iterator[LocalIndex]:
-    """Make an index that ends with the block, also when a signal or an error ends that.
+    """Make an index that is deleted when the ``with`` block ends, also when a signal or an error ends the block.
 
     Parameters
     ----------
@@ -434,7 +434,10 @@ def temporary_index(
 def resolve_profile(
     learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
 ) -> tuple[Profile, IdfTable | None]:
-    """Return the profile and the idf table with which `create_index` would make an index."""
+    """Return the profile and the idf table that `create_index` would give to an index; no index is made.
+
+    The idf table is None unless the analyzer is ``learned``.
+    """
     profile, idf, _ = _resolved(learn_from, options)
     return profile, idf
 

@@ -102,11 +102,11 @@ class StoreTimeout(Retryable):
 
 
 class StoreBusy(Retryable):
-    """Another process holds something that this call needs."""
+    """Something that this call needs is in use elsewhere: a connection, the documents, an index with an open load."""
 
 
 class ClaimContended(Retryable):
-    """Other writers kept winning until the attempts or the time ran out; nothing was decided."""
+    """A document was not decided: other writers kept changing it until the attempts or the time ran out."""
 
 
 class WorkerLost(Retryable):
@@ -118,7 +118,7 @@ class InvalidArgument(Permanent, ValueError):
 
 
 class InvalidProfile(Permanent, ValueError):
-    """Index options that cannot be, alone or together."""
+    """Options of an index that are not allowed, alone or in this combination."""
 
 
 class InvalidInput(Permanent, ValueError):
@@ -134,12 +134,12 @@ class EmptyDocument(Permanent, ValueError):
 
 
 def no_words(name: str | None = None) -> str:
-    """Return the sentence why a text has no fingerprint."""
+    """Return the error message for a text without a fingerprint, since it has no usable words; `name` is its id."""
     return f"the text{f' of {name!r}' if name else ''} has no usable words, so it has no fingerprint"
 
 
 def no_letters(name: str | None = None) -> str:
-    """Return the sentence why a text cannot be looked for in other texts."""
+    """Return the error message for a text that cannot be looked for in other texts; `name` is its id."""
     named = f" of {name!r}" if name else ""
     return f"the text{named} has no letters, numbers or marks, so there is nothing to look for"
 
@@ -149,7 +149,7 @@ class DocumentMissing(Permanent, LookupError):
 
 
 def not_held(name: str | None = None) -> str:
-    """Return the sentence that an id is not in the index."""
+    """Return the error message that the id `name` is not in the index."""
     return f"the index does not hold a document of {'this id' if name is None else f'the id {name!r}'}"
 
 
@@ -192,7 +192,10 @@ class MissingExtra(Permanent, ImportError):
 
 
 def missing_extra(need: str, extra: str, *packages: str) -> MissingExtra:
-    """Return the error of a missing extra, with the pip command that adds the extra to what is installed."""
+    """Return the error for an optional dependency that is not installed, with the pip command that installs it.
+
+    `extra` is the name of the extra of this package that brings it; `need` begins the message with who needs it.
+    """
     command = " ".join(["pip install", f"'simhash-hbase[{extra}]'", *packages])
     return MissingExtra(
         f"{need}; add the extra to this installation, since no package index has simhash-hbase: {command}"
@@ -215,7 +218,7 @@ _REPR_CHARACTERS = 200
 
 
 def short_repr(value: object) -> str:
-    """Return how Python writes a value that a caller passed, cut after 200 characters.
+    """Return the `repr` of a value that a caller passed, for an error message, cut after 200 characters.
 
     Examples
     --------
@@ -231,7 +234,10 @@ def short_repr(value: object) -> str:
 
 
 def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:
-    """Return the sentence on libraries that differ where a machine makes other fingerprints than an index holds."""
+    """Return the error message for a machine that makes other fingerprints than the index holds for the same texts.
+
+    It names the libraries whose versions differ: those the index was made with, and those that are installed here.
+    """
     differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
     if not differing:
         return (

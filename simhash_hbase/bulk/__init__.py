@@ -1,4 +1,4 @@
-"""Loading a corpus at once: analysed into parts that survive a kill, sorted, and written in the order of the rows."""
+"""Bulk load: documents are analysed into files that survive a kill, sorted, and written in the order of the rows."""
 
 from simhash_hbase.bulk.hfiles import HFileWriter
 from simhash_hbase.bulk.load import Loaded, StoreWriter, Writer, begin, load

@@ -1,4 +1,4 @@
-"""HFiles by a Java program: it reads sorted cells from standard input and reports on standard output."""
+"""HFiles, the files in which HBase keeps cells, written by a Java program that reads sorted cells on standard input."""
 
 import subprocess
 import tempfile
@@ -21,7 +21,10 @@ CELLS_A_BLOCK = 1 << 14
 
 
 def pack_stream(cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> Iterator[bytes]:
-    """Yield cells and rows as the Java program's input; ``hfile_loader/HFileLoader.java`` describes the format."""
+    """Yield the bytes that the Java program reads: sorted cells and block rows, and the `timestamp` of all, in ms.
+
+    ``hfile_loader/HFileLoader.java`` describes the format.
+    """
     yield MAGIC + timestamp.to_bytes(8, "big")
     for block in cells:
         for first in range(0, len(block.values), CELLS_A_BLOCK):
@@ -50,7 +53,7 @@ SHOWN_LINES = 6
 
 
 class FamilyFiles(msgspec.Struct, frozen=True):
-    """The numbers of cells, files and bytes that the Java program wrote and loaded for one column family."""
+    """The numbers of cells, HFiles and bytes that the Java program wrote and loaded for one column family."""
 
     cells: int
     files: int
@@ -58,7 +61,7 @@ class FamilyFiles(msgspec.Struct, frozen=True):
 
 
 class HFileWriter:
-    """Writes a load as HFiles that the region servers take over."""
+    """A `Writer` for HBase: writes the rows and cells of a load as HFiles, which the region servers take over."""
 
     way = "HFiles"
 
@@ -69,13 +72,16 @@ class HFileWriter:
         """Counts of the last `write`, by family."""
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
-        """Write sorted cells and block rows; see `Writer.write`."""
+        """Write sorted cells and block rows as HFiles, and have HBase take these over; see `Writer.write`."""
         said = run_loader(self._command, pack_stream(cells, rows, timestamp=timestamp), self._table)
         self.done = msgspec.json.decode(said, type=dict[str, FamilyFiles])
 
 
 def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes:
-    """Run the Java program on an input, in pieces, and return its report, a line of JSON."""
+    """Run the Java program that loads HFiles into a table, and return its report, a line of JSON.
+
+    `pieces` is the program's standard input, piece by piece. `StoreRefused` has the reason if the program fails.
+    """
     with tempfile.TemporaryFile() as log:
         try:
             # Out of reach of Ctrl-C: it ends when its input does.

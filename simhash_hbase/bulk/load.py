@@ -1,4 +1,8 @@
-"""The load itself: known documents go through the index, all others straight into the store, sorted."""
+"""The writing half of a bulk load: puts the analysed documents of a `Spool` into an index.
+
+Documents whose ids the index holds already are added by the methods of the index. All others are written straight into
+the store, sorted by row.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,7 +39,7 @@ ROWS_A_CALL = 1 << 20
 
 
 class StoreWriter:
-    """Writes a load into a store by puts."""
+    """A `Writer` for every store: writes the rows and cells of a load by the store's method `put`."""
 
     way = "sorted puts"
 
@@ -43,7 +47,7 @@ class StoreWriter:
         self._store = store
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
-        """Write sorted cells, then sorted block rows; see `Writer.write`."""
+        """Put sorted cells, then sorted block rows, some thousands a call; see `Writer.write`."""
         for block in cells:
             single = block.cells(timestamp)
             while call := list(islice(single, CELLS_A_CALL)):
@@ -59,17 +63,17 @@ SAMPLE_A_PART = 64
 
 
 class Writer(Protocol):
-    """Writes sorted cells and rows into a store."""
+    """A way to write the sorted cells and rows of a load: by puts into a store, or as HFiles for HBase."""
 
     way: str  # Name for the summary.
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
-        """Write all cells, of family ``d``, then all block rows, of family ``b``."""
+        """Write all cells, of family ``d``, then all block rows, of family ``b``, each with `timestamp`, in ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """The counts of a finished load."""
+    """The result of a finished load: how many documents were written, and how many of them the index held before."""
 
     documents: int
     known: int  # Documents whose ids the index held before; they were written one batch after another.
@@ -77,13 +81,20 @@ class Loaded:
 
 
 def begin(index: LocalIndex, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
-    """Begin a load in the index, or resume it; its spool notes that."""
+    """Note in the index that a load has begun or is resumed, and save the timestamp of its cells in the spool.
+
+    Call this before `load`. A new load needs an empty index, unless `into_existing`. `take_over` begins even if another
+    load into the index was not finished.
+    """
     begin_noted(index, spool.manifest, into_existing=into_existing, take_over=take_over)
     spool.save()
 
 
 def begin_noted(index: LocalIndex, load: NotedLoad, *, into_existing: bool = False, take_over: bool = False) -> int:
-    """Begin a load in the index, or resume it; return the stamp of its cells, which the caller has to note."""
+    """Note in the index that a load has begun or is resumed; return the timestamp of its cells, in ms.
+
+    The timestamp is set in `load`; the caller has to save that, so that a repeated load writes the same cells.
+    """
     if not into_existing and not load.writing:
         check_empty(index)
     now = indexrows.begin_load(index.store, load.token, take_over=take_over)
@@ -99,10 +110,11 @@ def load(
     into_existing: bool = False,
     watch: ProgressCallback | None = None,
 ) -> Loaded:
-    """Write all finished parts of a spool into an index, and return the counts.
+    """Write the documents of all finished parts of a spool into an index, and return their counts.
 
-    After a kill the same call repeats all of it; the cells are the same, so nothing changes. It takes about 40 bytes of
-    memory a document, 12 more for each band, and some hundred megabytes. Passage rows are sorted in files.
+    After a kill the same call writes everything again; the cells are the same, so the index is as after one call. It
+    takes about 40 bytes of memory a document, 12 more for each band, and some hundred megabytes. Passage rows are
+    sorted in files.
     """
     manifest = spool.manifest
     if manifest.stamp is None:
@@ -121,7 +133,7 @@ def load(
 
 
 class _LoadPass:
-    """One pass of a load over its parts."""
+    """The writing of one load: goes over the spool's parts, and counts the documents that the index held before."""
 
     def __init__(self, index: LocalIndex, spool: Spool, stamp: int, watch: ProgressCallback | None) -> None:
         self.known = self.moved = 0
@@ -133,7 +145,7 @@ class _LoadPass:
         self._fresh: dict[int, NDArray[np.intp]] = {}
 
     def add_known(self) -> None:
-        """Add documents with known ids through the index, and remember the others."""
+        """Add the documents whose ids the index holds already, by its methods; remember the positions of the others."""
         ours = self._stamp, added_ms(self._stamp)
         for before, part in self._spool.parts():
             is_known = list[bool]()
@@ -152,7 +164,7 @@ class _LoadPass:
                 self.moved += sum(done.moved)
 
     def write(self, writer: Writer) -> None:
-        """Write the cells and the block rows of the new documents, sorted."""
+        """Write the sorted cells and block rows of all documents that `add_known` has not added."""
         profile = self._index.profile
         # The columns that rows are made from, and a sample of the keys.
         simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
@@ -191,7 +203,7 @@ class _LoadPass:
         writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
 
     def _passages(self, count: int) -> LoadedPassages:
-        """Return the passage rows of the new documents, which files of the spool's folder sort."""
+        """Return the passage rows of the new documents, to be sorted on the disk; with repeats they are `count`."""
         pieces = (passage_rows(entries.packed_passages, entries.simhashes) for _, entries in self._new_entries())
         return LoadedPassages(PassageSorter(self._spool.folder / SCRATCH / "passages", count), pieces)
 

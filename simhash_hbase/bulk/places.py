@@ -1,4 +1,4 @@
-"""Java, HBase's jars and where an HBase keeps its files: its configuration, a staging folder, its container."""
+"""Places that a load by HFiles needs: Java, HBase's jars and configuration, a staging folder, or HBase's container."""
 
 import json
 import os
@@ -22,21 +22,24 @@ JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC")
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """The Java program, HBase's jars and the compiled class that writes HFiles."""
+    """Paths of the program ``java``, of HBase's jars, and of the compiled class that writes HFiles."""
 
     java: Path
     jars: Path  # HBase's jars, a folder like the ``lib`` of HBase itself.
     classes: Path
 
     def program(self, conf: Path) -> list[str]:
-        """Return the command that runs the class with a configuration folder; arguments are to follow."""
+        """Return the command that runs the class, without its arguments; `conf` is a folder with hbase-site.xml."""
         folders = [self.jars, self.jars / "client-facing-thirdparty"]
         jars = [f"{folder}/*" for folder in folders if folder.is_dir()]
         return [str(self.java), *JVM_OPTIONS, "-cp", os.pathsep.join([str(conf), *jars, str(self.classes)]), CLASS]
 
 
 def find_tools(*, jars: Path | None, cache: Path) -> Tools:
-    """Return Java, HBase's jars and the compiled class; fetch or compile what is not in the caches."""
+    """Return the paths of Java, HBase's jars and the compiled class; download or compile those that are not cached.
+
+    `jars` is a folder of HBase's jars that is used instead of downloaded ones; `cache` takes the compiled class.
+    """
     downloads = Downloads(cache_folder(), say=lambda _: None)
     try:
         java = downloads.java()
@@ -54,7 +57,10 @@ UNPACK = 'mkdir -p "$0" && tar --extract --directory "$0"'
 
 
 def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path | None:
-    """Return the configuration of the HBase that ``hbase up`` started here, if the addresses are its own; else None."""
+    """Return the configuration folder of the HBase that ``hbase up`` started on this machine, or None.
+
+    None means that there is none, or that a host and port of `gateways` is not its own. `home` is that HBase's folder.
+    """
     try:
         ports = json.loads((home / "ports.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -65,7 +71,10 @@ def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path
 
 
 def staging_folder(conf: Path, given: str | None, token: str) -> str:
-    """Return the path of a new folder for a load's HFiles: below `given`, or beside the data of a local HBase."""
+    """Return the path of the staging folder, where a load's HFiles lie until HBase takes them over; it is not made.
+
+    It is below `given`, or if that is None, beside the data of a local HBase; `token` is the load's own name.
+    """
     path = conf / SITE
     try:
         root = ElementTree.parse(path).getroot()
@@ -87,7 +96,7 @@ def staging_folder(conf: Path, given: str | None, token: str) -> str:
 
 
 def container_program(name: str, classes: Path) -> list[str]:
-    """Return the command that runs the class inside a container of ``docker/hbase``."""
+    """Copy the class that writes HFiles into a container of ``docker/hbase``; return the command that runs it there."""
     shown = docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null; true")
     words = shown.stdout.split("\0")
     class_paths = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-cp"]

@@ -1,4 +1,7 @@
-"""All rows and cells of a corpus in byte order: sorted a range of keys at a time, the cells through files."""
+"""The rows and cells of a corpus in the byte order of their keys, for a bulk load; more than fit into memory.
+
+One range of keys is sorted in memory at a time. Cells and passage rows wait in files, one for each range.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -36,17 +39,17 @@ _LENGTH = np.dtype(">u4")
 
 
 class CellBlock(NamedTuple):
-    """Cells of family ``d`` in columns: keys, each a row and a qualifier as `KEY`, and values."""
+    """Member cells and document cells, of family ``d``, as two columns: keys (row, then qualifier) and values."""
 
     keys: NDArray[np.bytes_]
     values: list[bytes]
 
     def take(self, order: NDArray[np.intp]) -> "CellBlock":
-        """Return the cells at some positions."""
+        """Return the cells at the positions `order`, in that order."""
         return CellBlock(self.keys[order], [self.values[at] for at in order.tolist()])
 
     def ends(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Return the positions in each key at which its row and its qualifier end."""
+        """Return for each key the positions, in bytes, at which its row ends and at which its qualifier ends."""
         packed = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)
         members = packed[:, layout.SEGMENT_BYTES] == layout.FLAG_MEMBERS
         rows = np.where(members, np.uint8(layout.MEMBER_ROW_BYTES), np.uint8(layout.DOCUMENT_ROW_BYTES))
@@ -56,7 +59,7 @@ class CellBlock(NamedTuple):
         return rows, np.where(members, ends, np.uint8(DOCUMENT_KEY_BYTES))
 
     def cells(self, timestamp: int) -> Iterator[Cell]:
-        """Yield the cells one by one."""
+        """Yield the cells one by one, each with `timestamp`, in ms."""
         packed = self.keys.tobytes()
         rows, ends = (column.tolist() for column in self.ends())
         for at, (value, row, end) in enumerate(zip(self.values, rows, ends, strict=True)):
@@ -64,13 +67,13 @@ class CellBlock(NamedTuple):
             yield Cell(key[:row], key[row:], value, timestamp)
 
     def pack(self) -> list[bytes]:
-        """Return the bytes that `unpack` reads, in pieces: count, keys, lengths, values."""
+        """Return the block as bytes for a temporary file, in pieces (count, keys, lengths, values); see `unpack`."""
         lengths = np.fromiter(map(len, self.values), _LENGTH, len(self.values))
         return [len(self.values).to_bytes(4, "big"), self.keys.tobytes(), lengths.tobytes(), *self.values]
 
     @classmethod
     def unpack(cls, file: BinaryIO) -> "CellBlock | None":
-        """Read one block; None at the end of the file."""
+        """Read the next block of cells from a file with the bytes of `pack`; return None at the end of the file."""
         if not (head := file.read(4)):
             return None
         count = int.from_bytes(head, "big")
@@ -82,12 +85,19 @@ class CellBlock(NamedTuple):
 
 
 def added_ms(stamp: int) -> int:
-    """Return when the documents of a load were added, ms since 1970: its cells are stamped `MARGIN_MS` before that."""
+    """Return the time at which the documents of a load count as added, in ms since 1970.
+
+    `stamp` is the timestamp of the load's cells, which is `MARGIN_MS` earlier.
+    """
     return stamp + timestamps.MARGIN_MS
 
 
 def document_cells(entries: Entries, stamp: int, first: int, *, checksum: bool) -> CellBlock:
-    """Return the member cell and the document cell of every document; `first` is the number of the first one."""
+    """Return the member cells of all documents, then their document cells.
+
+    `stamp` is the timestamp of the load's cells, in ms; `first` the number of the first document within the load;
+    `checksum` whether the values get checksums.
+    """
     qualifiers = [id_digest(name) for name in entries.ids]
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
     members = [row + digest + text[: layout.TEXT_BYTES] for row, digest, text in keys]
@@ -107,14 +117,14 @@ def document_cells(entries: Entries, stamp: int, first: int, *, checksum: bool) 
 
 
 class Sorter:
-    """Sorts more cells than fit into memory, by files: one for each range of keys that `bounds` cuts."""
+    """Sorts more cells than fit into memory: spreads them over files, one for each range of keys between `bounds`."""
 
     def __init__(self, folder: Path, bounds: NDArray[np.bytes_]) -> None:
         self._bounds = bounds
         self._paths = [folder / f"cells-{number:06d}" for number in range(len(bounds) + 1)]
 
     def add_many(self, blocks: Iterable[CellBlock]) -> None:
-        """Write all cells to the files of their ranges."""
+        """Write each cell to the file of the range in which its key is."""
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("xb")) for path in self._paths]
             for block in blocks:
@@ -126,7 +136,7 @@ class Sorter:
                         file.writelines(block.take(order[cuts[number] : cuts[number + 1]]).pack())
 
     def blocks(self) -> Iterator[CellBlock]:
-        """Yield all cells sorted, a range at a time."""
+        """Yield all cells that `add_many` has written, sorted by key, one range of keys in each block."""
         for path in self._paths:
             with path.open("rb") as file:
                 pieces = list(iter(lambda: CellBlock.unpack(file), None))
@@ -147,7 +157,7 @@ CHUNK = 1 << 17
 
 
 class Corpus(NamedTuple):
-    """The columns from which the rows of documents are made, in the order of the fingerprints."""
+    """The columns from which the block rows and sketch rows of documents are made, sorted by fingerprint."""
 
     scheme: Scheme
     simhashes: NDArray[np.uint64]
@@ -162,7 +172,11 @@ class Corpus(NamedTuple):
         segments: NDArray[np.uint32] | None = None,
         present: NDArray[np.bool_] | None = None,
     ) -> "Corpus":
-        """Return documents sorted by fingerprint; most copies are dropped here, the others when rows are sorted."""
+        """Return the columns sorted by fingerprint.
+
+        A document with the same columns as the one before it would give the same rows, so it is left out. Rows that
+        come twice all the same are dropped when rows are sorted.
+        """
         if segments is None or present is None:
             segments, present = np.empty((len(simhashes), 0), np.uint32), np.zeros(len(simhashes), np.bool_)
         order = np.argsort(simhashes, kind="stable")
@@ -174,7 +188,10 @@ class Corpus(NamedTuple):
         return cls(scheme, sorted_.simhashes[new], sorted_.segments[new], sorted_.present[new])
 
     def prefixes(self, some: slice) -> NDArray[np.uint64]:
-        """Return the prefixes of all rows of some documents, a row a document; `NO_PREFIX` where there is no row."""
+        """Return the prefixes of the rows of the documents in the slice `some`, shape (n, tables + bands).
+
+        A document without a sketch has no sketch rows: `NO_PREFIX` stands in their place.
+        """
         blocks = self.scheme.prefixes(self.simhashes[some])
         if not self.segments.shape[1]:
             return blocks
@@ -182,7 +199,7 @@ class Corpus(NamedTuple):
 
 
 class PassageSorter:
-    """Sorts more passage rows than fit into memory: they are spread over files, a range of prefixes each."""
+    """Sorts more passage rows than fit into memory: spreads them over files, one for each range of prefixes."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.count = count
@@ -190,7 +207,7 @@ class PassageSorter:
         self._folder = folder
 
     def add_many(self, pieces: Iterable[BlockRows], bounds: Sequence[int]) -> None:
-        """Write rows to the files of the ranges that `bounds` cuts; a file is open only while it is written to."""
+        """Write each row to the file of its range of prefixes; `bounds` separate the ranges, and ascend."""
         self._folder.mkdir()
         for piece in pieces:
             cuts = [0, *np.searchsorted(piece.prefixes, np.array(bounds, U64)).tolist(), len(piece.prefixes)]
@@ -200,7 +217,7 @@ class PassageSorter:
                         file.write(pack_rows(BlockRows(piece.prefixes[start:stop], piece.simhashes[start:stop])))
 
     def take(self, number: int) -> BlockRows:
-        """Return the rows of one range, sorted, and delete their file."""
+        """Return the rows of the range with this number, counted from 0, sorted; delete their file."""
         path = self._path(number)
         if not path.exists():
             return BlockRows.empty()
@@ -213,7 +230,7 @@ class PassageSorter:
 
 
 class LoadedPassages(NamedTuple):
-    """The passage rows of a load."""
+    """The passage rows of a load before they are sorted, and the object that sorts them."""
 
     sorter: PassageSorter
     pieces: Iterable[BlockRows]  # Rows of some documents each, sorted.
@@ -222,7 +239,7 @@ class LoadedPassages(NamedTuple):
 def sorted_rows(
     corpus: Corpus, passages: LoadedPassages | None = None, *, rows_a_pass: int = ROWS_A_PASS
 ) -> Iterator[BlockRows]:
-    """Yield all rows of documents, sorted by prefix and fingerprint, a range of prefixes at a time.
+    """Yield the block, sketch and passage rows of a load, sorted by prefix, then fingerprint, a range at a time.
 
     Every pass computes the prefixes of all documents again and keeps those of its own range. That costs less than
     writing rows down and reading them back would, and a corpus of 100 million documents needs 240 passes of some
@@ -246,7 +263,11 @@ def sorted_rows(
 
 
 def _one_pass(corpus: Corpus, start: int, stop: int) -> BlockRows:
-    """Return the sorted rows of one range; prefix and owner are one integer where both fit, which sorts much faster."""
+    """Return the block and sketch rows with prefixes in ``[start, stop)``, sorted and without repeats.
+
+    Where 64 bits hold both the prefix and the number of the document, the two are sorted as one integer, which is much
+    faster.
+    """
     found, whose = [], []
     for first in range(0, len(corpus.simhashes), CHUNK):
         some = corpus.prefixes(slice(first, first + CHUNK))

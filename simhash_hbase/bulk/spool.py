@@ -1,4 +1,8 @@
-"""A folder of analysed documents: after a kill, records that were analysed before are not analysed again."""
+"""The spool of a bulk load: a folder that keeps analysed documents, so that a load which was killed can be resumed.
+
+The documents are in files, called parts. Each part is noted in the manifest with a digest of its records: a repeated
+load reads the part instead of analysing the same records again.
+"""
 
 import secrets
 import shutil
@@ -30,7 +34,7 @@ DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")  # Digests of ids as an array; numpy co
 
 
 class SeenIds:
-    """A set of digests of ids that grows by batches.
+    """A set of the digests of ids that a load has read so far, by which it notices an id that comes twice.
 
     It holds sorted arrays, each at least twice as long as the next: a batch is looked up in a few of them, and every
     digest is copied a few times in all.
@@ -43,7 +47,7 @@ class SeenIds:
         return sum(map(len, self._runs))
 
     def add(self, digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
-        """Add a batch of digests, and return which of them came before, earlier in the batch or in the set."""
+        """Add a batch of digests; return a mask of those that came before, in the set or earlier in the batch."""
         order = np.argsort(digests, kind="stable")
         ascending = digests[order]
         came = np.zeros(len(digests), dtype=np.bool_)
@@ -59,7 +63,10 @@ class SeenIds:
 
 
 class SpoolPart(NamedTuple):
-    """The entries and refused records of a part of a load, in the order of the input; no id is twice in a load."""
+    """The analysed documents and the refused records of one part, in the order of the input.
+
+    A document whose id came before in the load is among the refused records.
+    """
 
     entries: Entries
     rejects: list[Reject]
@@ -88,12 +95,12 @@ class _Columns(msgspec.Struct, array_like=True):
 
 
 def id_digests(ids: Iterable[str]) -> NDArray[np.bytes_]:
-    """Return the digests of ids as an array, which `SeenIds` takes."""
+    """Return the digests of ids, 16 bytes each, as an array of the form that `SeenIds.add` takes."""
     return np.array([id_digest(name) for name in ids], DIGEST)
 
 
 def write_part(path: Path, part: SpoolPart) -> str:
-    """Write a part to a file, whole or not at all, and return its checksum."""
+    """Write a part to a file, whole or not at all, and return the file's checksum, for `read_part`."""
     entries = part.entries
     columns = _Columns(
         ids=list(entries.ids),
@@ -115,7 +122,7 @@ def write_part(path: Path, part: SpoolPart) -> str:
 
 
 def read_part(path: Path, checksum: str) -> SpoolPart:
-    """Return the part in a file; raise `CorruptIndex` if the file is gone or has another checksum."""
+    """Return the part that `write_part` wrote; raise `CorruptIndex` if its file is gone or has another checksum."""
     try:
         encoded = path.read_bytes()
     except FileNotFoundError as error:
@@ -146,7 +153,7 @@ def read_part(path: Path, checksum: str) -> SpoolPart:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file in place of an old one; after a crash one of the two is there, whole."""
+    """Write a file in place of an old one of that name; after a crash the old one or the new one is there, whole."""
     with replacing(path, follow=False) as file:
         file.write(content)
 
@@ -165,7 +172,7 @@ TOKEN_BYTES = 8
 
 
 class PartNote(msgspec.Struct, frozen=True, kw_only=True):
-    """The note of one finished part in a manifest."""
+    """The line of a load's manifest about one finished part: its file, checksum, and the records that it covers."""
 
     file: str
     checksum: str
@@ -175,7 +182,7 @@ class PartNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotedLoad(msgspec.Struct, kw_only=True):
-    """One load, as the file in its folder notes it."""
+    """The facts of a load that are saved in its folder, so that it can be resumed: its index, batch and timestamp."""
 
     token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))  # Names this load in the index.
     url: str
@@ -185,7 +192,10 @@ class NotedLoad(msgspec.Struct, kw_only=True):
     batch: str | None = None  # The batch in which all documents come.
 
     def check_index(self, url: str, profile: str, folder: Path | str, *, batch: str | None = None) -> None:
-        """Raise `InvalidArgument` if the noted load is into another index, or in another batch."""
+        """Raise `InvalidArgument` if the load that is saved here goes into another index, or has another batch name.
+
+        `url` and `profile`, a digest, are those of the index that is to be loaded; `folder` is named in the error.
+        """
         if (self.url, self.profile) != (url, profile):
             raise InvalidArgument(f"{folder} holds an unfinished load into {self.url}: finish it, or delete the folder")
         if self.batch != batch:
@@ -193,7 +203,10 @@ class NotedLoad(msgspec.Struct, kw_only=True):
             raise InvalidArgument(f"{folder} holds an unfinished load {named}: finish it, or delete the folder")
 
     def check_unwritten(self, folder: Path | str) -> None:
-        """Raise `InvalidInput`, for an input that differs from the noted one, if cells may be in the index already."""
+        """Raise `InvalidInput` if cells of the load may be in the index already.
+
+        Called when the input has changed since the load began: cells of the earlier input would stay in the index.
+        """
         if self.writing:
             raise InvalidInput(
                 f"the input differs from that in {folder}, which may be in the index in part: "
@@ -202,14 +215,14 @@ class NotedLoad(msgspec.Struct, kw_only=True):
 
 
 class Manifest(NotedLoad, kw_only=True):
-    """The manifest of a load on one machine, with notes of its finished parts."""
+    """The content of the manifest, the file ``manifest.json`` in a load's folder, with a note of each finished part."""
 
     format: int = FORMAT
     parts: list[PartNote] = msgspec.field(default_factory=list)
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a load's folder; None if it has none."""
+    """Return the manifest of a load's folder; None if the folder has no such file."""
     path = folder / MANIFEST
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Manifest)
@@ -229,7 +242,7 @@ SCRATCH = "simhash-hbase-scratch"
 
 
 class Spool:
-    """The folder of one load into an index or a collection of it, with its analysed documents."""
+    """The folder of one load into an index or a collection of it: its manifest, and the parts of analysed documents."""
 
     def __init__(
         self,
@@ -255,11 +268,14 @@ class Spool:
         self.save()
 
     def save(self) -> None:
-        """Write the manifest to its file."""
+        """Write the manifest, which says how far the load has come, to its file in the folder."""
         write_file(self.folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self.manifest), indent=1))
 
     def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[SpoolPart]:
-        """Yield the input in analysed parts; parts that an earlier attempt made of the same records are read."""
+        """Analyse the input part by part, write each part to the folder, and yield it.
+
+        A part that an earlier attempt has made of the same records is read from the folder instead.
+        """
         seen = SeenIds()
         rest = iter(records)
         for number, note in enumerate(self.manifest.parts):
@@ -291,7 +307,7 @@ class Spool:
         self.save()
 
     def parts(self) -> Iterator[tuple[int, SpoolPart]]:
-        """Yield all finished parts, each after the number of documents before it."""
+        """Yield all finished parts, each as a pair: the number of documents in the parts before it, and the part."""
         before = 0
         for note in self.manifest.parts:
             part = read_part(self.folder / note.file, note.checksum)
@@ -299,7 +315,7 @@ class Spool:
             before += note.documents
 
     def scratch(self) -> Path:
-        """Return an empty folder, made anew, for files that need not survive a crash."""
+        """Make an empty folder for files that need not survive a crash, below the load's own, and return its path."""
         folder = self.folder / SCRATCH
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -317,7 +333,10 @@ class Spool:
         return self.folder.glob("part-" + "[0-9]" * 6)
 
     def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> SpoolPart:
-        """Write chunks as one part, without the documents whose id came before, and return it."""
+        """Write chunks of analysed records as one part, and return it; documents whose id came before are refused.
+
+        `seen` are the ids so far, and `read` the digests of the records, which are removed as they are noted.
+        """
         pieces, rejects = [], []
         for chunk in group:
             entries = self._collection.stored(chunk.entries)
@@ -343,7 +362,7 @@ class Spool:
 
 
 def _digest(record: Scanned) -> bytes:
-    """Return a digest of everything that a record's entry is made of; no bytes for a reject, which has no entry."""
+    """Return a digest of a record's id and contents, which tells whether an input has changed; ``b""`` for a reject."""
     if isinstance(record, Reject):
         return b""
     if isinstance(record, Page):

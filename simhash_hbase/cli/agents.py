@@ -1,4 +1,4 @@
-"""An index as tools for agents, by the Model Context Protocol on standard input and output."""
+"""An index as tools that an AI agent can call, by the Model Context Protocol (MCP) on standard input and output."""
 
 import json
 import sys
@@ -84,7 +84,7 @@ class _AgentServer(MCPServer[None]):
 
 
 class _Requests(AsyncFile[str]):
-    """The lines of standard input; a line that is no message is answered with an error and left out."""
+    """Reads the protocol's messages from standard input; a line that is none is answered with an error and skipped."""
 
     answer: Callable[[SessionMessage], Awaitable[None]]
 
@@ -101,7 +101,10 @@ class _Requests(AsyncFile[str]):
 
 
 def _refusal(line: str) -> types.JSONRPCMessage | None:
-    """Return the error for a line that is no message; None for a blank line, a notification or an answer."""
+    """Return the error that answers a line which is no valid message of the protocol.
+
+    None for a line that expects no answer: a blank line, a notification, or an answer of the client.
+    """
     reason, code, name, method = "the line is no JSON, or is nested too deeply", types.PARSE_ERROR, None, None
     try:
         request = json.loads(line)
@@ -217,7 +220,7 @@ class _Tools:
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """Raise the package's errors as `ToolError`, whose sentence the agent reads; other errors are logged only."""
+    """Turn a `SimhashError` of the block into a `ToolError`, whose sentence the agent reads; other errors pass."""
     try:
         yield
     except SimhashError as error:

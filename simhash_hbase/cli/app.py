@@ -1,4 +1,4 @@
-"""The command group: settings from a file, errors and exit codes, completion by a shell."""
+"""The top level of the command line: its list of commands, settings from a file, exit codes, and shell completion."""
 
 import os
 import signal
@@ -129,7 +129,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> Non
               help="Show the version, and whether the kernel is compiled.")  # fmt: skip
 @click.pass_context
 def cli(ctx: click.Context, config: str | None) -> None:
-    """Read the settings for the command that was called."""
+    """Read the file of ``--config``, and make its values the defaults of the options of the command that was called."""
     if config and ctx.invoked_subcommand:
         # Only a file can name options of other commands, so only then are they all imported.
         commands = {name: cli.get_command(ctx, name) for name in COMMANDS}
@@ -141,7 +141,10 @@ def cli(ctx: click.Context, config: str | None) -> None:
 
 
 def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict[str, dict[str, object]]:
-    """Return the values in a settings file, by command and parameter; `known` has the options by their keys there."""
+    """Return the values in a settings file, a TOML file, by the names of command and parameter.
+
+    `known` has the options of each command, by the keys that they have in such a file.
+    """
     import tomllib
 
     try:
@@ -170,7 +173,7 @@ def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict
 
 
 def _checked(path: str, item: Option, value: object) -> object:
-    """Return a value of a settings file; raise `InvalidArgument` if its type is wrong: ``true`` is no number."""
+    """Return the value of an option in the settings file `path`; raise `InvalidArgument` if it has the wrong type."""
     types: tuple[type, ...]
     if item.is_flag:
         types, wanted = (bool,), "true or false"
@@ -187,10 +190,10 @@ def _checked(path: str, item: Option, value: object) -> object:
 
 
 class Bash(shells.BashComplete):
-    """Completion in bash, which keeps addresses whole: bash ends a word at a colon, one of its ``COMP_WORDBREAKS``."""
+    """Shell completion for bash, in which an address such as ``file:PATH`` is one word: bash cuts words at colons."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the cursor, and the word that is begun there, with addresses in one piece."""
+        """Return the words before the one at the cursor, and that one, perhaps unfinished; an address is one word."""
         words, begun = super().get_completion_args()
         whole: list[str] = []
         for word in [*words, begun]:
@@ -243,7 +246,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> tuple[int, str]:
-    """Run a command; return its exit code, and the sentence about its failure."""
+    """Run the command in `words`; return its exit code, and a sentence about its failure, empty if there is none."""
     # Set by the option, wherever its value comes from; an error may come before the options are read.
     state = exits.RunState(debug="--debug" in words, context=click.Context(cli))
     try:

@@ -37,12 +37,12 @@ _PARAMETER = re.compile(r"(?<![\w`])'[^']*'(?!\w)|(?<![^\s(])`([a-z_]+)(?:=([^`\
 
 
 def after(refused: int) -> int:
-    """Return the exit code of a command that finished and refused so many records."""
+    """Return the exit code of a command that finished: 3 if it refused records of its input, else 0."""
     return SOME_REFUSED if refused else DONE
 
 
 def code_of(error: BaseException) -> int:
-    """Return the exit code of a command that an error ended."""
+    """Return the exit code of a command that an error ended: 4 for `TooManyDuplicates`, 2 for wrong usage, else 1."""
     if isinstance(error, TooManyDuplicates):
         return TOO_MANY_DUPLICATES
     return WRONG_USAGE if isinstance(error, InvalidArgument | InvalidProfile) else FAILED
@@ -50,7 +50,7 @@ def code_of(error: BaseException) -> int:
 
 @dataclass
 class RunState:
-    """The state of one run of the command line, for the report of its errors; click passes it to each context."""
+    """The state of one run of the command line that is needed to report an error; click passes it to each context."""
 
     debug: bool  # Print tracebacks.
     context: click.Context  # That of the command, or of the group until the command is known.
@@ -58,7 +58,9 @@ class RunState:
 
 
 def in_options(sentence: str, context: click.Context) -> str:
-    """Return a sentence of the library with its parameters as options of the command, or else of another one.
+    """Return an error message of the library in which its parameters, in backticks, are options of the command line.
+
+    The options are those of the command in `context`, or else of any other command.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def in_options(sentence: str, context: click.Context) -> str:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str | None, str]]:
-    """Yield the parameters of a command and of the commands below it, each with the name of its option."""
+    """Yield for each option of a command and of its subcommands a pair: the parameter's name, and the option's."""
     for item in command.params:
         if isinstance(item, click.Option):
             yield item.name, max(item.opts, key=len)
@@ -90,7 +92,7 @@ def _options(command: click.Command) -> Iterator[tuple[str | None, str]]:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return an error as one sentence: its place, and its reason.
+    """Return the sentence about an error that the command line prints: the file or place of the error, and the reason.
 
     Examples
     --------
@@ -123,10 +125,10 @@ def usage_sentence(error: click.ClickException) -> str:
 
 
 def with_sources(sentence: str, error: BaseException, context: click.Context) -> str:
-    """Return a sentence about an error with the variables or the file that set the options which it is about.
+    """Return the sentence about an error, with "(set by …)" if it concerns options that come from elsewhere.
 
-    An error is about its parameter, about the fields that an `InvalidProfile` names, and about the options and values
-    that stand in its sentence.
+    Elsewhere is an environment variable or the settings file. An error concerns its own parameter, the fields that an
+    `InvalidProfile` names, and the options and values that stand in its sentence.
     """
     sources = []
     for item in context.command.params:
@@ -145,6 +147,6 @@ def with_sources(sentence: str, error: BaseException, context: click.Context) ->
 
 
 def _has_name(sentence: str, *names: str) -> bool:
-    """Return whether one of some names stands in a sentence by itself."""
+    """Return whether one of the names stands in a sentence as a word, not as a part of a longer one."""
     either = "|".join(map(re.escape, names))
     return re.search(rf"(?<![\w.-])(?:{either})(?![\w-])", sentence) is not None

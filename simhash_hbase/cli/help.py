@@ -1,4 +1,4 @@
-"""Commands and options: the layout of help, the variables that may set values, and suggestions for unknown names."""
+"""click's commands and options as this program needs them: help in sections, environment variables, suggestions."""
 
 from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
@@ -54,7 +54,7 @@ _COMMANDS = {
 
 
 def wanted_number(kind: click.ParamType[object]) -> str | None:
-    """Return in words which numbers an option takes; None if it takes something else."""
+    """Return which numbers an option takes, such as "a whole number from 1 to 64"; None if it takes no number."""
     if not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
         return None
     words = ["a whole number" if isinstance(kind, click.types.IntParamType) else "a number"]
@@ -66,10 +66,10 @@ def wanted_number(kind: click.ParamType[object]) -> str | None:
 
 
 class Option(click.Option):
-    """An option in a section of the help, whose value may come from an environment variable of the same name.
+    """An option of a command, shown in a section of ``--help``; an environment variable may set its value, too.
 
-    A service sets ``SIMHASH_HBASE_ANALYZER`` once for all commands. click's ``auto_envvar_prefix`` would put the name
-    of a command into each variable, and the name of the parameter instead of the option's.
+    The variable of ``--analyzer`` is ``SIMHASH_HBASE_ANALYZER`` for all commands. click's ``auto_envvar_prefix`` would
+    put the name of a command into each variable, and the name of the parameter instead of the option's.
     """
 
     def __init__(self, *words: object, section: str = SECTION, **rest: object) -> None:
@@ -81,11 +81,11 @@ class Option(click.Option):
 
     @property
     def key(self) -> str:
-        """The option's name in a settings file: the long one, with underscores."""
+        """The option's key in a settings file: its long name without the leading dashes, with underscores."""
         return max(self.opts, key=len).lstrip("-").replace("-", "_")
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
-        """Return a value in the option's type; the error for a wrong number, or one out of range, names the range."""
+        """Return a value as the type of the option; an error for a bad number names the numbers that are allowed."""
         try:
             return super().type_cast_value(ctx, value)
         except click.BadParameter as error:
@@ -95,7 +95,7 @@ class Option(click.Option):
             raise click.UsageError(f"{hint} is {value!r}: wanted {wanted}", ctx) from error
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Return the place where a bad value was set: a variable, a settings file, or the option."""
+        """Return where a bad value was set, for click's error: a variable, a key of a settings file, or the option."""
         source = ctx.get_parameter_source(self.name) if ctx is not None and self.name else None
         if source is ParameterSource.ENVIRONMENT:
             return f"variable {self.envvar}"
@@ -104,7 +104,7 @@ class Option(click.Option):
         return super().get_error_hint(ctx)
 
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
-        """Return what --help shows of a default: words such as "by their names" stand there without parentheses."""
+        """Return click's extras of the option in ``--help``; a default given in words is shown without parentheses."""
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
@@ -115,7 +115,11 @@ option = partial(click.option, cls=Option)  # Declares an option of a command.
 
 
 class Command(click.Command):
-    """A command with examples, and the sentence that an interrupt prints: a text, or a function of the options."""
+    """A command of click with examples for its help, and a sentence for Ctrl-C.
+
+    The sentence, `interrupted`, is printed when a signal ends the command: a text, or a function that makes it of the
+    options.
+    """
 
     def __init__(
         self,
@@ -130,7 +134,7 @@ class Command(click.Command):
         self.interrupted = interrupted
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; each error has the context of its command, and an unknown option a suggestion."""
+        """Parse the command line; errors get the context of this command, and suggest a name for an unknown option."""
         if isinstance(ctx.obj, RunState):
             ctx.obj.context = ctx
         try:
@@ -144,14 +148,14 @@ class Command(click.Command):
             raise
 
     def invoke(self, ctx: click.Context) -> object:
-        """Note the sentence for an interrupt, then call the command."""
+        """Keep the sentence that Ctrl-C would print in the state of the run, then call the command."""
         if isinstance(ctx.obj, RunState) and self.interrupted is not None:
             left = self.interrupted
             ctx.obj.interrupted = left if isinstance(left, str) else left(**ctx.params)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the command itself, then those that it shares with others."""
+        """Write the options into the help: first those of the command itself, then those that several commands have."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             line = parameter.get_help_record(ctx)
@@ -163,7 +167,7 @@ class Command(click.Command):
                 formatter.write_dl(sections[name])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples."""
+        """Write the examples of the command at the end of its help."""
         with formatter.section("Example" if len(self.examples) == 1 else "Examples"):
             for example in self.examples:
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
@@ -173,12 +177,12 @@ command = partial(click.command, cls=Command)  # Declares a command.
 
 
 class Group(Command, click.Group):
-    """A command with commands below it; called without one it shows its help, on standard error."""
+    """A command that has subcommands; called without one it prints its help on standard error and fails."""
 
     command_class = Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; an empty one is wrong usage, whatever it is to this version of click."""
+        """Parse the command line; an empty one prints the help and ends with exit code 2, in every version of click."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(WRONG_USAGE)
@@ -187,19 +191,21 @@ class Group(Command, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is called; the error for an unknown name suggests another one."""
+        """Return the subcommand that is called, as click does; the error for an unknown name suggests another one."""
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
             raise click.UsageError(f"no such command {args[0]!r}{perhaps(args[0], self.list_commands(ctx))}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, then the commands."""
+        """Write the options into the help, then the list of subcommands."""
         super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
 
 def perhaps(word: str, known: Collection[str]) -> str:
-    """Return the end of a sentence about an unknown option or command: the names that may be meant, or nothing.
+    """Return the end of an error message for an unknown option or command: names of `known` that may be meant.
+
+    The text is empty if no name is like it.
 
     Examples
     --------

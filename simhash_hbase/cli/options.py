@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share; a command gets each group of them as one object."""
+"""Arguments and options that several commands share; a command gets each group of options as one argument."""
 
 from __future__ import annotations
 
@@ -40,25 +40,28 @@ _store = partial(option, section="HBase options")
 
 
 class OfferedChoice(click.Choice[str]):
-    """A choice of names that also takes the names of plugins, which other packages offer."""
+    """A type of option that takes one of some names, or the name of a plugin that another installed package offers."""
 
     def __init__(self, choices: Sequence[str], group: str) -> None:
         super().__init__(choices)
         self._group = group
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        """Return the name, or fail with the choices."""
+        """Return the name that was given; an error for an unknown one lists the choices."""
         if value not in self.choices and value in offered_names(self._group):
             return str(value)
         return super().convert(value, param, ctx)
 
 
 class Choice(SimpleNamespace):
-    """The values of a group of options, by the names that click gives them; a None is the default."""
+    """The values of a group of options, an attribute for each parameter; None: the option was not given."""
 
 
 def collected(into: str, *options: Decorator, make: Callable[..., object] = Choice) -> Decorator:
-    """Return a decorator that adds options to a command; the command gets them as one argument, made by `make`."""
+    """Return a decorator that adds options to a command.
+
+    The command gets their values as a single argument, named `into`: the result of calling `make` with the values.
+    """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         @wraps(function)
@@ -78,7 +81,7 @@ def collected(into: str, *options: Decorator, make: Callable[..., object] = Choi
 
 
 def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    """Note --debug in the state of the run, where errors are reported outside of every command."""
+    """Keep the value of ``--debug`` in the state of the run: errors are reported after the command has ended."""
     if isinstance(ctx.obj, RunState):
         ctx.obj.debug = value
 
@@ -94,7 +97,7 @@ def complete_file(ctx: click.Context, parameter: click.Parameter, begun: str) ->
 
 
 def complete_address(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Let the shell complete the folder of a ``file:`` address; nothing is known of others without a connection."""
+    """Let the shell complete the folder name in a ``file:`` address; other addresses are not completed."""
     return [CompletionItem(begun, type="dir")] if begun.startswith("file:") else []
 
 
@@ -106,7 +109,7 @@ def open_index(url: str, *, collection: str | None = None, readonly: bool = Fals
 
 
 def open_local_index(url: str, *, collection: str | None = None, readonly: bool = False) -> LocalIndex:
-    """Return the open index of a command that needs its rows, so not one behind a service."""
+    """Open the index at the address of a command that needs its rows; the address of an HTTP service is refused."""
     from simhash_hbase import api
 
     return api.open_local_index(url, collection=collection, readonly=readonly)
@@ -118,7 +121,7 @@ optional_files = click.argument("files", nargs=-1, metavar="[FILE…]", shell_co
 
 
 def _checked_collection(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
-    """Return a name; raise an error for an invalid one, before anything is opened or made."""
+    """Return the name of a collection as given; raise an error for an invalid one, before an index is opened."""
     if name is not None:
         from simhash_hbase.rows.names import checked_name
 
@@ -131,7 +134,7 @@ collection = option("--collection", metavar="NAME", show_default="none", callbac
 
 
 def checked_batch(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
-    """Return a name; raise an error for an invalid one, before anything is opened or made."""
+    """Return the name of a batch as given; raise an error for an invalid one, before an index is opened."""
     from simhash_hbase.rows import names
 
     return names.checked_batch(name)
@@ -148,7 +151,10 @@ silent = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none
 
 
 def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
-    """Return a decorator that adds ``--format``, ``--quiet`` and ``--debug``; the command gets an `Output`."""
+    """Return a decorator that adds ``--format``, ``--quiet`` and ``--debug``; the command gets an `Output`.
+
+    `form` is the default of ``--format``, and `also` are formats beside ``json`` and ``table``.
+    """
     choice = _output("--format", "printed_as", type=click.Choice(["json", "table", *also]), default=form,
                      show_default=True, help="JSON lines, or a table for people.")  # fmt: skip
 
@@ -239,12 +245,15 @@ fingerprint = collected("prints", *_fingerprints)
 
 
 class BandDistanceType(click.ParamType[tuple[int, ...]]):
-    """A list of numbers: the most bits that differ for documents that one band joins, two bands, and so on."""
+    """The type of an option that takes several numbers of bits, with commas between them.
+
+    The first is the most bits that may differ between documents that one band joins, the second that of two bands, …
+    """
 
     name = "bits"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Return the numbers in a text, which has commas between them."""
+        """Return the numbers in a text such as ``10,14,18``."""
         try:
             return tuple(int(bits) for bits in str(value).split(","))
         except ValueError:
@@ -341,24 +350,30 @@ index = collected(
 
 
 def table_fields(choice: Choice) -> dict[str, Any]:
-    """Return the fields of the table in HBase that a choice gives; those of the profile are left out."""
+    """Return the options of a table in HBase, regions and compression, that were given in a command, by name."""
     return {name: value for name in _TABLE_FIELDS if (value := vars(choice)[name]) is not None}
 
 
 def named_options(*choices: Choice) -> str:
-    """Return the names of the options that were given in choices, joined by "and" for a sentence."""
+    """Return the names of the options in `choices` that the user gave, such as "--scheme and --seed", for a message."""
     given = {name for choice in choices for name, value in vars(choice).items() if value not in (None, False, ())}
     parameters = click.get_current_context().command.params
     return " and ".join(max(each.opts, key=len) for each in parameters if each.name in given)
 
 
 def fixed_profile(choice: Choice, *, or_else: str) -> str:
-    """Return the error message for options of a profile in a command whose index has its profile already."""
+    """Return the error message for options of a profile that are given for an existing index, whose profile is fixed.
+
+    `or_else` ends the message: another way out than to leave the options out.
+    """
     return f"the profile is fixed when an index is made: leave out {named_options(choice)}, or {or_else}"
 
 
 def profile_fields(choice: Choice) -> dict[str, Any]:
-    """Return the fields of a profile that a choice gives; raise `InvalidProfile` if the distance needs a scheme."""
+    """Return the options of a profile that were given in a command, by field.
+
+    `InvalidProfile` is raised for a distance that needs another scheme than the default one.
+    """
     from simhash_hbase.rows.blocks import Scheme
 
     fields = {name: value for name, value in vars(choice).items() if value is not None and name not in _TABLE_FIELDS}

@@ -1,4 +1,7 @@
-"""Connections from an event loop of asyncio to a service, by HTTPX2; deadlines are those of `connections`."""
+"""Connections from an event loop of asyncio to an HTTP service, by the library HTTPX2.
+
+As in `simhash_hbase.client.connections`, each whole answer has a deadline.
+"""
 
 import ssl
 import time
@@ -20,9 +23,9 @@ T = TypeVar("T")
 
 
 class AsyncConnections:
-    """The `ServiceTransport` of `AsyncIndex`: a pool of connections, for functions that `carried_out` runs.
+    """The `ServiceTransport` of `AsyncIndex`: a pool of connections, which the tasks of one event loop share.
 
-    Tasks of one event loop share it.
+    Its methods may be called only within a function that `simhash_hbase.client.greenlets.carried_out` runs.
     """
 
     def __init__(self, url: str, proxy: str | None) -> None:
@@ -108,12 +111,12 @@ class _AsyncResponse:
 
 
 async def _until(moment: float, begin: Callable[[], Awaitable[T]]) -> T:
-    """Return the awaited result of `begin`; raise `TimeoutError` when the monotonic clock reaches `moment`."""
+    """Call `begin` and return the result of its awaitable; raise `TimeoutError` when ``time.monotonic`` is `moment`."""
     with anyio.fail_after(moment - time.monotonic()):
         return await begin()
 
 
 async def _closed(response: httpx2.Response) -> None:
-    """Close a response, even in a task that is being cancelled."""
+    """Close an HTTP response, so that its connection is free again, even in a task that is being cancelled."""
     with anyio.CancelScope(shield=True):
         await response.aclose()

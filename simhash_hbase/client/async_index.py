@@ -22,7 +22,7 @@ T = TypeVar("T")
 def _awaited(
     method: Callable[Concatenate[RemoteIndex, P], T],
 ) -> Callable[Concatenate[AsyncIndex, P], Coroutine[Any, Any, T]]:
-    """Return a coroutine method of `AsyncIndex` that calls a method of `RemoteIndex`."""
+    """Return a coroutine method for `AsyncIndex` that calls a method of `RemoteIndex` and returns its result."""
 
     @wraps(method)
     async def call(self: AsyncIndex, /, *words: P.args, **named: P.kwargs) -> T:
@@ -34,7 +34,7 @@ def _awaited(
 def _iterated(
     method: Callable[Concatenate[RemoteIndex, P], Iterator[T]],
 ) -> Callable[Concatenate[AsyncIndex, P], AsyncIterator[T]]:
-    """Return a method of `AsyncIndex` that yields the results of a method of `RemoteIndex`, by ``async for``."""
+    """Return a method for `AsyncIndex` that yields, by ``async for``, the items that a `RemoteIndex` method yields."""
 
     @wraps(method)
     def call(self: AsyncIndex, /, *words: P.args, **named: P.kwargs) -> AsyncIterator[T]:
@@ -46,9 +46,9 @@ def _iterated(
 def _streamed(
     method: Callable[Concatenate[RemoteIndex, Iterable[D], P], Iterator[T]],
 ) -> Callable[Concatenate[AsyncIndex, Iterable[D] | AsyncIterable[D], P], AsyncIterator[T]]:
-    """Return a method as `_iterated` does, which also takes documents from an asynchronous iterable.
+    """Return a method for `AsyncIndex` as `_iterated` does; its documents may come from an asynchronous iterable, too.
 
-    It checks its arguments at the call, not at the first result.
+    The method checks its arguments when it is called, not when the first result is read.
     """
 
     @wraps(method)
@@ -90,7 +90,7 @@ class AsyncIndex:
 
     @property
     def address(self) -> str:
-        """The address of the service, with the name of the collection if the view is of one."""
+        """The address of the service; for a view of one collection, with the collection's name."""
         return self._remote.address
 
     @property
@@ -155,14 +155,14 @@ _END: Final = object()
 
 
 async def _results(begin: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
-    """Yield the items of the iterator that `begin` returns; each step runs by `carried_out`."""
+    """Yield the items of the iterator that `begin` returns, without blocking the event loop while one is awaited."""
     results = await carried_out(begin)
     while (result := await carried_out(partial(next, results, _END))) is not _END:
         yield result
 
 
 def _drawn(given: AsyncIterable[D]) -> Iterator[D]:
-    """Yield the items of an asynchronous iterable, within a function that `carried_out` runs."""
+    """Yield the items of an asynchronous iterable to a plain loop, within a function that `carried_out` runs."""
     items = aiter(given)
     while True:
         try:

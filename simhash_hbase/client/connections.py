@@ -1,7 +1,8 @@
-"""Connections to a service by urllib3, with a deadline for each whole answer and a check that its header is complete.
+"""Connections to an HTTP service by urllib3, with a deadline for each whole answer.
 
-The time-out of a socket counts anew for each piece that arrives, so it never ends an answer of a byte a second.
-`http.client` accepts a header that the end of the connection has cut off.
+Two things are added to urllib3. The time-out of a socket counts anew for each piece that arrives, so it would never end
+an answer of a byte a second: here a deadline does. `http.client` accepts a header that was cut off because the
+connection ended: here that is an error.
 """
 
 import socket
@@ -106,7 +107,7 @@ class _ThreadResponse:
 
 
 class _Received(RawIOBase):
-    """The raw bytes of one answer; to read them after the deadline raises TimeoutError."""
+    """The bytes of one answer as the socket receives them; reading after the deadline raises TimeoutError."""
 
     def __init__(self, raw: RawIOBase, connected: socket.socket) -> None:
         self._raw = raw
@@ -116,7 +117,7 @@ class _Received(RawIOBase):
         self.renew()
 
     def renew(self) -> None:
-        """Set the deadline anew: the full time counts from now."""
+        """Move the deadline: the socket's whole time-out counts from now."""
         self._until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
     def readable(self) -> bool:
@@ -139,7 +140,7 @@ class _Received(RawIOBase):
 
 
 class _Answer(HTTPResponse):
-    """The response of `http.client`, read by way of `_Received`."""
+    """A response of `http.client` whose bytes come through `_Received`, so that its deadline holds."""
 
     def __init__(
         self, sock: socket.socket, debuglevel: int = 0, method: str | None = None, url: str | None = None
@@ -149,23 +150,23 @@ class _Answer(HTTPResponse):
         self.fp = BufferedReader(self.received)
 
     def begin(self) -> None:
-        """Read the status line and the header."""
+        """Read the status line and the header; raise `ConnectionAbortedError` if the connection ends within them."""
         super().begin()
         self.received.is_header = False
 
 
 class _OneAnswer:
-    """A base class of connections that keeps the answer under way, so that its deadline can be set anew."""
+    """A mixin for HTTP connections: remembers the answer that is being read, so that its deadline can be moved."""
 
     answer: _Answer | None = None
 
     def response_class(self, sock: socket.socket, debuglevel: int = 0, method: str | None = None) -> _Answer:
-        """Return the answer to a request; `http.client` calls this."""
+        """Return the object that reads the answer to a request, and remember it; `http.client` calls this."""
         self.answer = _Answer(sock, debuglevel, method)
         return self.answer
 
     def renew(self) -> None:
-        """Set the deadline of the answer anew: the full time counts from now."""
+        """Move the deadline of the answer that is being read: its whole time counts from now."""
         if self.answer is not None:
             self.answer.received.renew()
 

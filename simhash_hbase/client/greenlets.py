@@ -1,7 +1,8 @@
-"""Plain functions that wait for coroutines, so that one client serves threads and event loops.
+"""A way for plain functions to await within an event loop, so that one client serves threads and event loops.
 
-A function runs in a greenlet of its own. Where it has to wait, the greenlet hands an awaitable to the coroutine that
-began it, which awaits it and hands the result back. SQLAlchemy does the same for its drivers.
+The coroutine `carried_out` runs a plain function in a greenlet of its own. Where the function calls `wait_for`, the
+greenlet hands the awaitable to that coroutine, which awaits it and hands the result back. SQLAlchemy does the same for
+its drivers.
 """
 
 import sys
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 
 async def carried_out(function: Callable[[], T]) -> T:
-    """Run a function that may call `wait_for`, and return its result."""
+    """Run a plain function that may call `wait_for`, and return its result; the event loop goes on while it waits."""
     inner = greenlet(function)
     # The function sees the context variables of the task.
     inner.gr_context = getcurrent().gr_context
@@ -37,7 +38,7 @@ async def carried_out(function: Callable[[], T]) -> T:
 
 
 def wait_for(awaitable: Awaitable[T]) -> T:
-    """Return the result of an awaitable, within a function that `carried_out` runs."""
+    """Return the result of an awaitable, as ``await`` does; for plain functions that `carried_out` runs."""
     outer = getcurrent().parent
     assert outer is not None, "only `carried_out` runs what waits"
     result: T = outer.switch(awaitable)

@@ -1,4 +1,4 @@
-"""Requests to an HTTP service: repeated while it does not answer, its errors translated into those of this package."""
+"""Requests to an HTTP service of this package: repeated while it does not answer, its errors raised as exceptions."""
 
 import random
 import re
@@ -35,7 +35,7 @@ _NO_KEY = "set SIMHASH_HBASE_API_KEY, or SIMHASH_HBASE_API_KEY_FILE to the name 
 
 
 class DocumentTooLong(errors.InvalidInput):
-    """The service, or a gateway in front of it, takes no document of this length; the message does not name the id."""
+    """The service, or a gateway in front of it, refuses a document as too long; the message lacks the document's id."""
 
 
 _KINDS: Mapping[str, type[errors.SimhashError]] = {
@@ -86,7 +86,7 @@ class Response(Protocol):
         """Yield the body as it comes, without waiting for a piece to be full."""
 
     def renew(self) -> None:
-        """Set the deadline of the answer anew: the full time counts from now."""
+        """Move the deadline of the answer: its whole time, `ServiceRequest.read_s`, counts from now."""
 
 
 class ServiceTransport(Protocol):
@@ -112,14 +112,17 @@ class ServiceTransport(Protocol):
 
 
 class _Problem(msgspec.Struct):
-    """The JSON form of an error of the service."""
+    """An error as the service writes it in JSON."""
 
     code: str
     detail: str
     retryable: bool
 
     def error(self, where: str = "") -> errors.SimhashError:
-        """Return the package's error for the service's code; the service says whether an unknown one is retryable."""
+        """Return the exception of this package for the error's code; `where` is put before its message.
+
+        For a code that is not known here, `retryable` decides between `StoreUnavailable` and `StoreRefused`.
+        """
         kind = _KINDS.get(self.code)
         if kind is None:
             kind = errors.StoreUnavailable if self.retryable else errors.StoreRefused
@@ -134,7 +137,7 @@ class _Summary(msgspec.Struct):
 
 
 class _Patience:
-    """Sleeps longer and longer between tries of a request, for at most so many seconds without an answer."""
+    """The pauses between tries of a request: longer and longer ones, until `seconds` have passed without an answer."""
 
     def __init__(self, seconds: float, sleep: Callable[[float], None]) -> None:
         self._seconds = seconds
@@ -142,12 +145,12 @@ class _Patience:
         self.renew()
 
     def renew(self) -> None:
-        """Start the seconds and the pauses anew, after an answer."""
+        """Begin again, since an answer came: the full time is left, and the next pause is short."""
         self._until = time.monotonic() + self._seconds
         self._pause_s = FIRST_PAUSE_S
 
     def wait(self, error: errors.Retryable) -> None:
-        """Sleep before the next try, or raise the error when no time is left for one."""
+        """Sleep before the next try of a request that failed with `error`; raise `error` if no time is left for it."""
         # Random, so that clients that failed together do not come back together.
         pause_s = random.uniform(1.0, 1.5) * (error.retry_after_s or self._pause_s)
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
@@ -157,7 +160,7 @@ class _Patience:
 
 
 class HttpClient:
-    """Sends the requests of a `RemoteIndex`, repeats them and checks the answers; threads may share it.
+    """Sends the requests of a `RemoteIndex`, repeats them without an answer, and checks answers; threads may share it.
 
     The parameters are those of `RemoteIndex`.
     """
@@ -213,9 +216,10 @@ class HttpClient:
         body: bytes | None = None,
         patience_s: float | None = None,
     ) -> JsonObject:
-        """Send a request that may be repeated, and return the JSON object that answers it.
+        """Send a request, again while the service does not answer, and return the JSON object that answers it.
 
-        Raises the error that the service answers, or the reason why it does not answer.
+        The request must be one that may be sent twice. `patience_s` replaces the client's own seconds for repeating it.
+        Raises the error that the service answers, or `StoreUnavailable` or `StoreTimeout` if it does not answer.
         """
         patience, read_s = self._patience(patience_s), READ_S if patience_s is None else SOON_S
         while True:
@@ -234,10 +238,11 @@ class HttpClient:
                 patience.wait(error)
 
     def stream(self, path: str, parameters: Parameters, lines: Sequence[bytes]) -> Iterator[JsonObject]:
-        """Send lines that may be repeated, and yield the JSON object that answers each line, in their order.
+        """Send lines of JSON as one request, and yield the JSON object that answers each line, in their order.
 
         Lines that have no answer when a connection breaks, or when the service ends the stream, are sent again. An
-        error that does not pass is raised after the answers before it. `line_error` reads the error of one line.
+        error that would come again is raised after the answers that came before it. An answer may be the error of its
+        line, which `line_error` reads.
         """
         patience = self._patience()
         while lines:
@@ -263,7 +268,10 @@ class HttpClient:
         return _Patience(self.patience_s if seconds is None else seconds, self._transport.sleep)
 
     def _read(self, response: Response, answers: list[JsonObject]) -> None:
-        """Append the answers of a stream to `answers`, up to the summary or to `ANSWER_BYTES`."""
+        """Append the answers of a stream to `answers`, until the line that ends the stream, or after `ANSWER_BYTES`.
+
+        Raises the error that ended the stream early, or `StoreUnavailable` where the connection broke.
+        """
         size, line = 0, bytearray()
         for piece in response.pieces():
             # A last line without its end is left out.
@@ -297,19 +305,19 @@ class HttpClient:
         return problem.error()
 
     def checked(self, read: Callable[[Any], T], value: object) -> T:
-        """Return `read` of a part of an answer; raise `NotAnIndex` where that fails, since the answer is malformed."""
+        """Return ``read(value)``, of a part of an answer; raise `NotAnIndex` if that fails: the answer is malformed."""
         try:
             return read(value)
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise self.no_answer() from error
 
     def no_answer(self, reason: str = "") -> errors.NotAnIndex:
-        """Return the `NotAnIndex` for an answer that does not fit its request; to ask again would not help."""
+        """Return the error for an answer that no service of this package gives: asking again would not help."""
         because = f": {reason}" if reason else ""
         return errors.NotAnIndex(f"{self.url} does not answer as the service of this package does{because}")
 
     def _whole(self, response: Response) -> bytes:
-        """Return the whole body of a response."""
+        """Return the whole body of a response; raise `NotAnIndex` if it is longer than `MOST_BYTES`."""
         body = bytearray()
         for piece in response.pieces():
             body += piece
@@ -334,7 +342,10 @@ class HttpClient:
         read_s: float,
         patience_s: float | None = None,
     ) -> Iterator[Response]:
-        """Send a request and yield its response; raise the error of a response that is no result."""
+        """Send a request once, and yield its response; raise the error of a response whose status is not 200.
+
+        `media` is the content type of the body; `read_s` and `patience_s` limit the seconds for answer and connection.
+        """
         parameters = parameters or {}
         if self._collection is not None and path not in WHOLE:
             parameters = {"collection": self._collection, **parameters}
@@ -375,18 +386,18 @@ class HttpClient:
 
 
 def _ends_with_connection(response: Response) -> bool:
-    """Return whether only the end of the connection ends the body, as in HTTP/1.0: a body that is cut looks whole."""
+    """Return whether a response has neither length nor chunks, so that a body which was cut off looks complete."""
     return "Content-Length" not in response.headers and "Transfer-Encoding" not in response.headers
 
 
 def reason(error: BaseException) -> str:
-    """Return the message of the innermost error: libraries wrap each other's errors."""
+    """Return the message of the first error of a chain (see `innermost`): libraries wrap each other's errors."""
     error = innermost(error)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the first error of a chain of errors, each raised from or during the one before."""
+    """Return the error that began the chain of causes and contexts of `error`; that is `error` if it has no cause."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return error

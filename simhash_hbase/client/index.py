@@ -1,4 +1,4 @@
-"""An index behind the HTTP service: the methods of `Index`, by requests and streams."""
+"""An index behind the HTTP service: the methods of `Index`, carried out by requests to the service."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class RemoteIndex(Index):
 
     @property
     def address(self) -> str:
-        """The address of the service, with the name of the collection if the view is of one."""
+        """The address of the service; for a view of one collection, with the collection's name."""
         name = self.collection.name
         return self._http.url if name is None else f"{self._http.url} (collection {name})"
 
@@ -171,7 +171,8 @@ class RemoteIndex(Index):
     ) -> Iterator[tuple[Document, Decision | errors.SimhashError]]:
         """Claim the documents of a chunk, and yield each with its decision or error; see `Index.claimed`.
 
-        The service waits for other writers for two leases, so `deadline_s` may not be less.
+        The service waits for other writers for two leases, after which the claim of a crashed writer has ended; so
+        `deadline_s` may not be less.
         """
         self._check_deadline(deadline_s)
         return self._sent(CLAIM, _storable(chunk.kept), _in_batch(batch))
@@ -203,7 +204,10 @@ class RemoteIndex(Index):
         return self._sent(ITEMS, texts, {"at_share": at_share})
 
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Return the numbers of originals and duplicates, those without passages too; see `Index.count_items`."""
+        """Return how many documents can be found inside texts, and how many cannot; see `Index.count_items`.
+
+        A service counts originals as the former and duplicates as the latter: it does not look for passages.
+        """
         check_kept(self.profile)
         batches = self.batches(watch=watch)
         originals, duplicates = sum(each.originals for each in batches), sum(each.duplicates for each in batches)
@@ -230,7 +234,10 @@ class RemoteIndex(Index):
             yield name, outcome.removed
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Return the batches with their numbers of documents, by a request for each part; see `Index.batches`."""
+        """Return the batches with their numbers of documents; see `Index.batches`.
+
+        A request is sent for one part of the index after the other.
+        """
         return merged(batch for part in self._parts(BATCHES, "GET", {}, watch) for batch in part.batches)
 
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
@@ -240,7 +247,10 @@ class RemoteIndex(Index):
     def _parts(
         self, operation: Operation[P], method: str, parameters: Parameters, watch: ProgressCallback | None
     ) -> Iterator[P]:
-        """Yield the answer for each part of the index, one request after the other."""
+        """Send a request for one part of the index after the other, and yield the answers.
+
+        A part is a range of rows that the service reads in one request; its answer says where the next part begins.
+        """
         after, count = "", 0
         while True:
             asked = {**parameters, **({"after": after} if after else {})}
@@ -298,7 +308,10 @@ class RemoteIndex(Index):
         self._parameters(search)
 
     def _parameters(self, search: Search) -> Parameters:
-        """Return the URL parameters of a query."""
+        """Return the URL parameters for the rule, limit and time of a query.
+
+        Raises `InvalidArgument` or `Unsupported` for a limit or a rule that a service does not take.
+        """
         rule, parameters = search.rule, _limited(search.limit)
         if search.since is not None:
             moment = parse_since(search.since, now_ms()).astimezone(UTC)
@@ -315,9 +328,10 @@ class RemoteIndex(Index):
     def _sent(
         self, operation: Operation[A], documents: list[Document], parameters: Parameters | None = None
     ) -> Iterator[tuple[Document, A | errors.SimhashError]]:
-        """Send documents, several as a stream, one as a request, and yield each with its answer or error.
+        """Send documents to the service, and yield each with its answer or error.
 
-        The service joins single requests of several clients to a batch.
+        Several documents are sent as a stream of lines, a single one as a request of its own: the service joins such
+        requests of several clients to a batch.
         """
         # A document that may be too large for a body is refused by itself in a stream.
         if len(documents) != 1 or len(documents[0].text or "") > PIECE_BYTES:
@@ -346,7 +360,7 @@ class RemoteIndex(Index):
     def _streamed(
         self, operation: Operation[A], items: Iterable[T], parameters: Parameters | None = None
     ) -> Iterator[tuple[T, A | errors.SimhashError]]:
-        """Send documents or ids as streams of up to 1,000, and yield each with its answer or error."""
+        """Send documents or ids in requests with up to 1,000 lines, and yield each with its answer or error."""
         for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(operation.path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
@@ -354,7 +368,10 @@ class RemoteIndex(Index):
                 yield item, outcome
 
     def _outcome(self, operation: Operation[A], item: Document | str, record: JsonObject) -> A | errors.SimhashError:
-        """Return the answer or the error in a line about a document or an id; the line of an error may lack the id."""
+        """Return the answer or the error for an item, read from the JSON object that the service sent for it.
+
+        `NotAnIndex` is raised if the object is about another id; an error may lack the id.
+        """
         name, error = _id(item), self._http.line_error(record)
         if error is None:
             return self._checked(operation, name, record)
@@ -364,7 +381,7 @@ class RemoteIndex(Index):
         return errors.EmptyDocument(operation.lack(name)) if _is_blank(item) else self._naming(name, error)
 
     def _naming(self, name: str, error: errors.SimhashError) -> errors.SimhashError:
-        """Return the error; if the document is too long, with its id, which the service has not read then."""
+        """Return the error about the document `name`; if the document is too long, with the id in the message."""
         if not name or not isinstance(error, DocumentTooLong):
             return error
         return errors.InvalidInput(f"the document {name!r} is too long for the service: {error.sentence}")
@@ -377,17 +394,17 @@ class RemoteIndex(Index):
 
 
 def _in_batch(name: str | None) -> Parameters:
-    """Return the URL parameter of the batch in which documents come; none without a batch."""
+    """Return the URL parameter that names the batch in which documents come; an empty mapping without a batch."""
     return {} if name is None else {"batch": checked_batch(name)}
 
 
 def _share_before(after: str) -> float:
-    """Return the share of the index, 0 to 1, that is before a row, given in hex: rows spread evenly."""
+    """Return the share of the index, from 0 to 1, that lies before a row key, given in hex, as rows spread evenly."""
     return row_prefix(bytes.fromhex(after)) / ALL_PREFIXES
 
 
 def _limited(limit: int | None) -> dict[str, str | int | float]:
-    """Return the URL parameter of the most matches of an answer; None asks for all that a service gives."""
+    """Return the URL parameter for the most matches of an answer; None: the service's own limit, 1,000."""
     if limit is not None and limit > MOST_MATCHES:
         raise errors.InvalidArgument(
             f"limit is {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches", parameter="limit"
@@ -396,10 +413,10 @@ def _limited(limit: int | None) -> dict[str, str | int | float]:
 
 
 def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]:
-    """Yield lists of items with their lines, few enough for one request; a line that is too long for that is alone.
+    """Yield the items with their JSON lines in lists that fit into one request; a line that is too long is alone.
 
-    No id is twice in a list: when the answer to it is lost, the list is sent again, and the earlier one of two texts
-    would then be compared with the decision that the later one has changed.
+    No id is twice in a list. If the answer is lost, the list is sent again, and the earlier of two texts of an id would
+    then be compared with the decision that the later one has changed.
     """
     piece: list[tuple[T, bytes]] = []
     size = 0
@@ -421,7 +438,7 @@ def _id(item: Document | str) -> str:
 
 
 def _storable(documents: Sequence[Document]) -> list[Document]:
-    """Return documents that are to be stored; raise an error for a bad id or bad metadata, as `LocalIndex` does."""
+    """Return documents as a list; raise an error for an id or metadata that cannot be stored, as `LocalIndex` does."""
     for document in documents:
         check_id(document.id)
         if problem := metadata_problem(document.metadata or {}):
@@ -430,7 +447,7 @@ def _storable(documents: Sequence[Document]) -> list[Document]:
 
 
 def _line(item: Document | str) -> bytes:
-    """Return the JSON line by which the service reads a document, or the id of a stored one."""
+    """Return the JSON line that sends a document, or an id of a stored document, to the service."""
     record: JsonObject
     if isinstance(item, str):
         id_digest(item)

@@ -1,4 +1,7 @@
-"""Sinks for the decisions of a corpus: the caller, or a file with a checkpoint from which a restart continues."""
+"""Where the decisions of a run over a corpus go: to the caller, or to a file with a checkpoint for a restart.
+
+The checkpoint is a small file beside the decisions that says how far the run has come.
+"""
 
 import os
 from collections import deque
@@ -24,7 +27,7 @@ HANDED_BYTES = 1 << 16  # Bytes of JSON lines that are handed to the caller at a
 
 
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
-    """The progress of a run that is safely on the disk."""
+    """How far a run over a corpus has come: what is on the disk for good, so that a restart can continue from there."""
 
     inputs: str = ""  # Digest of path, size and time of change of every file of the input.
     options: str = ""  # Digest of the options that decide the files that are written.
@@ -40,7 +43,10 @@ class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class HandedDecisions:
-    """Hands decisions to the caller when the index has committed them."""
+    """Passes decisions to the caller's `Lines`, each batch when the index has committed its documents.
+
+    With `remember` all decisions are also copied to a temporary file, so that they can be read again.
+    """
 
     start: Checkpoint | None = None
 
@@ -60,7 +66,7 @@ class HandedDecisions:
             self._copy.close()
 
     def take(self, decisions: Decisions) -> None:
-        """Queue the decisions of a batch for `commit`; copy them where they are to be remembered."""
+        """Queue the decisions of a batch until `commit`; with `remember`, copy them to the temporary file."""
         lines = [] if self._encoded is None and self._copy is None else decisions.lines()
         if self._encoded is not None:
             for line in lines:
@@ -73,17 +79,17 @@ class HandedDecisions:
             self._copy.writelines(lines)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the JSON lines of all decisions again; none where they were not to be remembered."""
+        """Yield all decisions again, as JSON lines; nothing without `remember`."""
         if self._copy is not None:
             self._copy.seek(0)
             yield from self._copy
 
     def ids(self) -> Iterator[str]:
-        """Return no ids: there was no earlier run."""
+        """Return no ids of documents that an earlier run decided: a run without a file of decisions continues none."""
         return iter(())
 
     def length(self) -> int:
-        """Return 0: a run without a file cannot be continued."""
+        """Return 0, the length of the file of decisions: there is no file."""
         return 0
 
     def commit(self, progress: Checkpoint) -> None:
@@ -100,11 +106,11 @@ class HandedDecisions:
 
 
 class FileDecisions:
-    """Writes decisions to a file, and beside it a checkpoint after each group of batches that the index commits.
+    """Writes decisions to a file as JSON lines, and the run's progress to a checkpoint beside it.
 
-    The order is: the index commits a group, its lines reach the disk, then the checkpoint replaces the one before.
-    A crash in between leaves lines after the checkpoint, which a restart cuts; their documents get the decisions
-    that the index recorded, or the same ones anew, so the file ends with the same bytes.
+    The order is: the index commits a group of batches, its decisions reach the disk, then a new checkpoint replaces the
+    one before. A crash in between leaves lines that the checkpoint does not count. A restart cuts them off; their
+    documents get the decisions that the index recorded, or the same ones again, so the file ends with the same bytes.
     """
 
     def __init__(self, path: str, new: Checkpoint, *, resume: bool) -> None:
@@ -132,7 +138,7 @@ class FileDecisions:
                 self._checkpoint.unlink(missing_ok=True)
 
     def begin(self, index: str) -> None:
-        """Note the identity of the index in the checkpoint; raise if the run was begun with another index."""
+        """Put the index's identity into the checkpoint; raise `InvalidArgument` if a resumed run had another index."""
         if self.start is not None and self.start.index != index:
             raise InvalidArgument(
                 f"{self._path} is from a run with another index, or with a temporary one, which cannot be continued: "
@@ -141,15 +147,18 @@ class FileDecisions:
         self.progress.index = index
 
     def take(self, decisions: Decisions) -> None:
-        """Queue the decisions of a batch, as JSON lines, for `commit`."""
+        """Queue the decisions of a batch, as JSON lines, until `commit` writes them."""
         self._waiting += b"".join(decisions.lines())
 
     def length(self) -> int:
-        """Return how many bytes the file has once the queued lines are written."""
+        """Return how many bytes the file of decisions will have once the queued lines are written."""
         return self._file.tell() + len(self._waiting)
 
     def commit(self, progress: Checkpoint) -> None:
-        """Write the queued lines to the disk, then the checkpoint."""
+        """Write the queued lines to the disk, then the checkpoint with this progress.
+
+        Nothing is written after a call that failed: a restart finds out what is on the disk.
+        """
         if self._has_failed:
             return
         self._has_failed = True
@@ -161,12 +170,12 @@ class FileDecisions:
         self._has_failed = False
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the JSON lines of all decisions again."""
+        """Yield all decisions again, as JSON lines, read from the file."""
         with self._path.open("rb") as file:
             yield from file
 
     def ids(self) -> Iterator[str]:
-        """Yield the ids of the documents that the earlier run decided; refused documents have no decision."""
+        """Yield the ids of all documents in the file: at the beginning, those that the interrupted run has decided."""
         return (decided.id for decided in read_decisions(self.lines()))
 
     def _earlier(self, new: Checkpoint) -> Checkpoint | None:
@@ -191,12 +200,15 @@ Sink = HandedDecisions | FileDecisions  # Takes decisions in input order.
 
 
 def path_of(path: str) -> str:
-    """Return the path of the checkpoint of a file of decisions."""
+    """Return the path of the checkpoint that belongs to the file of decisions at `path`."""
     return path + ".checkpoint"
 
 
 def of_beginning(sources: Sources, deciding: object) -> Checkpoint:
-    """Return the checkpoint of a run's beginning, with digests of its input and of its options."""
+    """Return the checkpoint of a run that has done nothing yet, with digests of its input and its options.
+
+    A restart compares the digests; `deciding` has the options that must be the same.
+    """
     if "-" in sources:
         raise InvalidArgument("`results` needs files: standard input cannot be read again after a restart")
     inputs = blake2b(digest_size=16)
@@ -214,9 +226,10 @@ _ROWS = (
 
 
 def write_clusters(lines: Iterable[bytes], path: str) -> None:
-    """Write a JSON line for each kept document with duplicates: its id and theirs, from the lines of all decisions.
+    """Write the clusters of a corpus to the file `path`: a JSON line for each original with the ids of its duplicates.
 
-    Decisions are grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
+    `lines` are the JSON lines of all decisions. They are grouped on the disk, in the folder for temporary files: memory
+    does not grow with the corpus.
     """
     with duplicate_table(lines) as database, replacing(path) as file:
         for of, members in groupby(database.execute(_ROWS), key=lambda row: row[0]):

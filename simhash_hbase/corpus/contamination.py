@@ -1,7 +1,7 @@
-"""Texts that hold items of evaluation sets: which items, how many of each suite, and the texts without any.
+"""Decontamination: finds texts of a corpus that hold items of evaluation sets, and writes the texts that hold none.
 
-A suite is a collection of an index to which the items were added. A text holds an item if it has a given
-share of the item's passages; see `simhash_hbase.index.passages`.
+An item is a document of an index, such as a question; a suite is the collection to which the items of one set were
+added. A text holds an item if it has a given share of the item's passages; see `simhash_hbase.index.passages`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from simhash_hbase.rows.keys import id_digest
 
 
 class SuiteCounts(NamedTuple):
-    """The line of one suite in the report of suites: how many of its items stand in texts, and in how many texts."""
+    """The result for one suite, a collection of evaluation items: how many were found, and in how many texts."""
 
     suite: str
     items: int
@@ -38,7 +38,11 @@ class SuiteCounts(NamedTuple):
 def find_in_suites(
     indexes: Sequence[Index], chunk: Chunk, *, at_share: float
 ) -> Iterator[tuple[Document, list[ItemsAnswer] | SimhashError]]:
-    """Yield each text of a chunk with one answer a suite, the items that it holds, or with its first error."""
+    """Yield each text of a chunk with a list: for each index, one a suite, the items of that suite that it holds.
+
+    In place of the list a text has the error that an index raised for it. `at_share` is the least share of an item's
+    passages that a text must have.
+    """
     found = (index.held(chunk, at_share=at_share) for index in indexes)
     for outcomes in zip(*found, strict=True):
         answers = [answer for _, answer in outcomes if isinstance(answer, ItemsAnswer)]
@@ -47,7 +51,7 @@ def find_in_suites(
 
 
 class TextItems(NamedTuple):
-    """The evaluation items that one text holds, of all suites."""
+    """The evaluation items of all suites that one text of the corpus holds."""
 
     id: str
     items: list[tuple[str, HeldItem]]
@@ -56,18 +60,18 @@ class TextItems(NamedTuple):
 
     @classmethod
     def of(cls, document_id: str, names: Iterable[str], answers: Sequence[ItemsAnswer]) -> Self:
-        """Return the items of a text from the answers of its suites, whose names come in the same order."""
+        """Return the items of a text, from an answer for each suite; `names` are those of the suites, in that order."""
         items = [(name, item) for name, each in zip(names, answers, strict=True) for item in each.items]
         return cls(document_id, items, any(each.truncated for each in answers))
 
     def record(self) -> Mapping[str, object]:
-        """Return the output line of the text, as a mapping for JSON."""
+        """Return the text's line of the output, as a mapping that becomes a JSON object."""
         items = [{"suite": suite, **asdict(item)} for suite, item in self.items]
         return {"id": self.id, "items": items, "truncated": self.truncated}
 
 
 class Suite:
-    """The items of one collection, and how many of them were found in the texts that were read.
+    """A suite: one collection of evaluation items, with counts of those found in the texts read so far.
 
     Parameters
     ----------
@@ -108,19 +112,19 @@ class Suite:
             )
 
     def take(self, answer: ItemsAnswer) -> None:
-        """Count the items that one text holds."""
+        """Add the items of this suite that one text holds to the counts."""
         self.texts += bool(answer.items)
         self._found.update(id_digest(item.id) for item in answer.items)
 
     def counts(self) -> SuiteCounts:
-        """Return the suite's line in the report of suites."""
+        """Return how many items of the suite were found in how many texts, for the report of suites."""
         return SuiteCounts(self.name, self.items, len(self._found), self.texts)
 
 
 class Decontamination:
-    """Looks for the items of suites in texts, and writes the texts that hold none as they came.
+    """A run that looks for the evaluation items of suites in the texts of an input, and writes the texts without any.
 
-    Raises `InvalidArgument` at once where a file cannot be where it was asked for.
+    Making it raises `InvalidArgument` if a file of the output cannot be where it was asked for.
 
     Parameters
     ----------
@@ -160,10 +164,10 @@ class Decontamination:
         check_destinations(self._sources, {"`output`": output, "`rejects`": self._reading.rejects, **(beside or {})})
 
     def run(self, index: Index, suites: Sequence[Suite]) -> Iterator[list[tuple[Document, list[ItemsAnswer]]]]:
-        """Yield lists of texts in the order of the input, each text with one answer a suite: the items that it holds.
+        """Yield lists of texts in the order of the input, each text with an answer for each suite: the items in it.
 
-        The index analyses the input; an error of one text refuses that text alone. Texts without items are in the file
-        of `output` when all were yielded.
+        The texts are read in the form that `index` needs. An error about one text refuses only that text. All texts
+        without items are in the file of `output` after the last list was yielded.
         """
         settings = self._reading.settings
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The documents of an input in analysed chunks, and the results of an index for them, for all commands that read."""
+"""Reading an input for the commands: its documents in analysed chunks, checks of files and ids, results of an index."""
 
 import gc
 import os
@@ -66,7 +66,10 @@ took a tenth of the time of deciding.
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Have the garbage collector look for cycles after `COLLECTED_OBJECTS`; it stays off where it is off."""
+    """Let Python's garbage collector run less often in the block, after `COLLECTED_OBJECTS` new objects, for speed.
+
+    A collector that is turned off stays off.
+    """
     before = gc.get_threshold()
     if not 0 < before[0] < COLLECTED_OBJECTS:
         yield
@@ -79,18 +82,19 @@ def seldom_collected() -> Iterator[None]:
 
 
 def are_made_here(written: Iterable[str]) -> bool:
-    """Return whether all files to be written are regular files of this machine: no pipe, device or remote file.
+    """Return whether the paths to be written are all regular files on this machine: no pipe, device or remote file.
 
-    The reader of a pipe may wait for the index: a group of writes would wait for the pipe, the reader for the group.
+    Only then the index may commit several batches together. The reader of a pipe may wait for a commit before it reads
+    on, while the commit waits for the pipe.
     """
     return all(not is_remote(path) and is_regular(followed(path)) for path in written)
 
 
 def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
-    """Raise if a file to be written is one of the input, or cannot be made; called before any is opened for writing.
+    """Raise an error if a file that a run will write is also read, is written twice, or cannot be made.
 
-    The keys of `written` are the names of the places in messages: a parameter in backticks, or words for a file beside
-    one. Each place must be one that can be made, none may be where documents are read, and no two may be the same.
+    Called before any of them is opened. `written` has the paths by their names in messages: a parameter in backticks,
+    or words for a file that lies beside such a one; None stands for a file that is not asked for.
     """
     places = {name: path for name, path in written.items() if path is not None}
     if not places:
@@ -124,7 +128,7 @@ _PLAIN = frozenset({"`clusters`", "`rejects`", "`report`", "`results`"})
 
 
 def _check_name(name: str, path: str) -> None:
-    """Raise `InvalidArgument` for a name that would not say what is written."""
+    """Raise `InvalidArgument` for a file name that is empty or ``-``, or has the suffix of an unused compression."""
     if not path:
         raise InvalidArgument(f"{name} is empty: name a file, or leave it out")
     if path == "-":
@@ -168,7 +172,10 @@ def _is_read_with(folder: str, path: str) -> bool:
 
 
 def _identity(file: str | int) -> _FileIdentity | None:
-    """Return a key that all names of one file share: device and inode, or a missing file's path; None for devices."""
+    """Return a value that is the same for all names of one file: its device and inode, or its path if it is missing.
+
+    `file` is a path or a descriptor. Return None for a pipe or a device.
+    """
     try:
         status = os.stat(file)
     except OSError:
@@ -178,7 +185,11 @@ def _identity(file: str | int) -> _FileIdentity | None:
 
 @contextmanager
 def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
-    """Yield the path of a temporary copy of standard input; None where it is no source, or no copy is wanted."""
+    """Copy standard input to a temporary file, so that it can be read twice, and yield the path of the copy.
+
+    None is yielded if standard input is not among the sources, or no copy is `wanted`. A pipe that is named as a source
+    cannot be read twice: with `wanted` it is an error.
+    """
     if wanted:
         for source in sources.files():
             if stat.S_ISFIFO(source.mode) or stat.S_ISCHR(source.mode):
@@ -194,7 +205,10 @@ def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
 
 
 class UniqueIds:
-    """A filter that passes the first document of each id; `refuse` gets the later ones, `known` are earlier ids."""
+    """A filter for the documents of an input that lets the first one of each id through and refuses the later ones.
+
+    `refuse` is called with each refused document, `known` are ids from an earlier run, and `reason` makes the message.
+    """
 
     def __init__(
         self,
@@ -207,7 +221,7 @@ class UniqueIds:
         self._seen = set(map(id_digest, known))
 
     def __call__(self, chunk: Chunk) -> tuple[Entries, Sequence[Document]]:
-        """Return the entries and documents of a chunk, without those whose id came before in this input."""
+        """Return the entries and documents of a chunk whose ids are new in this input; refuse the others."""
         entries, documents = chunk.entries, chunk.kept
         digests = set(entries.id_digests)
         if len(digests) == len(documents) and self._seen.isdisjoint(digests):
@@ -217,7 +231,7 @@ class UniqueIds:
         return entries.take(keep), [documents[at] for at in keep]
 
     def passes(self, document: Document) -> bool:
-        """Return whether the id of a document is new; refuse the document if not."""
+        """Return whether the id of a document is new in this input; refuse the document if not."""
         digest = id_digest(document.id)
         is_new = digest not in self._seen
         self._seen.add(digest)
@@ -232,9 +246,9 @@ LOOKED_AT = 1_000_000
 
 
 class RepeatedIds:
-    """Counts documents that have the id of a document in an earlier file: they would replace that document.
+    """Counts documents with the id of a document in an earlier file of the input, which they replace in the index.
 
-    Needs 91 bytes of memory a document, of a million documents; it looks at no more.
+    It looks at the first million documents only, and needs 91 bytes of memory for each.
     """
 
     def __init__(self) -> None:
@@ -245,7 +259,7 @@ class RepeatedIds:
         self._before: set[bytes] = set()
 
     def look(self, documents: Iterable[Document]) -> None:
-        """Count the repeated ids among the documents of a chunk."""
+        """Count the documents of a chunk whose ids are in an earlier file."""
         for document in documents:
             if self._is_full():
                 return
@@ -260,11 +274,11 @@ class RepeatedIds:
                 self._first = self._first or document
 
     def _is_full(self) -> bool:
-        """Return whether no further document is looked at."""
+        """Return whether a million ids were looked at, each counted once a file, so that no further document is."""
         return len(self._of_file) + len(self._before) >= LOOKED_AT
 
     def warning(self) -> str:
-        """Return the sentence that warns of documents with repeated ids, with the way out."""
+        """Return a warning about the documents that were counted; it ends with advice on how to make ids unique."""
         among = f"of the first {LOOKED_AT:,} documents " if self._is_full() else ""
         first = self._first
         place = f", the first is {first.id!r} at {where(first.place)}" if first is not None else ""
@@ -278,7 +292,11 @@ T = TypeVar("T")
 
 
 class Documents:
-    """Reads an input in analysed chunks, and has an index act on them; `name` is the title of the progress meter."""
+    """Reads an input in chunks of analysed documents, refuses bad records, and has an index process each chunk.
+
+    `name` is the title of the progress meter, `keep_raw` keeps the bytes of records, and `soon` makes the first chunks
+    short, so that results come soon.
+    """
 
     def __init__(
         self,
@@ -319,17 +337,20 @@ class Documents:
 
     @property
     def refused(self) -> int:
-        """Records without an entry."""
+        """Number of records that were refused so far, those of an earlier run too."""
         return self._refusals.count
 
     def skip(self, records: int, *, read: int, refused: int) -> None:
-        """Have the next reading skip the records that an earlier run finished, and go on from its counts."""
+        """Leave out the first `records` of the input when it is read, since an earlier run has finished them.
+
+        `read` and `refused` are the counts of that run, to which this one adds.
+        """
         self.read, self._skipped, self._refusals.count = read, records, refused
 
     def chunks(self, analysis: Analysis | None, profile: Profile, *, with_texts: bool = True) -> Iterator[Chunk]:
-        """Yield the input in chunks, analysed unless `analysis` is None; refused records are reported as they come.
+        """Read the input, and yield it in chunks, analysed unless `analysis` is None; report refused records.
 
-        Documents may come without their texts where these are not asked for: other processes have read them then.
+        Without `with_texts` documents may come without their texts: a large input is then read by worker processes.
         """
         opened = Refusals.open(self._reading.rejects, self._listener, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
@@ -362,12 +383,15 @@ class Documents:
                 self._listener.note(note)
 
     def _scanned(self, analysis: Analysis | None, consumed: Progress) -> Generator[Chunk, None, None]:
-        """Yield the chunks of the input, all read in this process."""
+        """Yield the chunks of the input; this process reads all of it, and worker processes may analyse."""
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
         return analyse(records, analysis, workers=self._reading.processes, pool=self.pool, soon=self._soon)
 
     def _parted(self, analysis: Analysis | None, consumed: Progress) -> Generator[Chunk, None, None]:
-        """Yield the chunks of the input, whose parts worker processes read and analyse; a single process reads all."""
+        """Yield the chunks of the input, without texts; worker processes read and analyse parts of it.
+
+        With a single process, or without an analysis, this process reads it as `_scanned` does.
+        """
         workers = self._reading.processes
         if analysis is None or workers == 1:
             return self._scanned(analysis, consumed)
@@ -386,7 +410,7 @@ class Documents:
         writes: bool = False,
         analysed: bool = True,
     ) -> Iterator[Iterator[tuple[Document, T]]]:
-        """Read and analyse the input, have an index act on each chunk, and yield the chunk's documents with results.
+        """Read the input, have an index process each chunk of it, and yield the documents of the chunk with results.
 
         Parameters
         ----------
@@ -447,6 +471,6 @@ class Documents:
                 yield document, outcome
 
     def refuse(self, reject: Reject) -> None:
-        """Refuse a document that was counted as read."""
+        """Count and report a document as refused that was counted as read before."""
         self.read -= 1
         self._refusals.add(reject)

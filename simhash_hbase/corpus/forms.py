@@ -1,4 +1,4 @@
-"""The form of the kept documents of a corpus: that of the input, or the one that the output's name asks for."""
+"""The file format in which kept documents of a corpus are written: that of the input, or of the output's suffix."""
 
 import csv
 import io
@@ -36,27 +36,27 @@ _ADVICE = {
 
 
 def split_row(row: str, delimiter: str) -> list[str]:
-    """Return the values of a row of CSV."""
+    """Return the values of one row of CSV or TSV."""
     [values] = csv.reader(io.StringIO(row, newline=""), delimiter=delimiter, strict=True)
     return values
 
 
 @dataclass(frozen=True)
 class AddedNumbers:
-    """Number fields that are added to kept records; the other bytes of a record stay."""
+    """Fields with whole numbers, such as counts of copies, that are added to each kept record; its other bytes stay."""
 
     names: tuple[str, ...]
     format: str = "jsonl"  # Format of the input: JSON lines, CSV, TSV or Parquet.
     encoding: str = "utf-8"  # Encoding of lines.
 
     def header(self, header: bytes) -> bytes:
-        """Return the header row of CSV with the names of the added fields."""
+        """Return the header row of CSV, without its line end, followed by the names of the added fields."""
         row = io.StringIO()
         csv.writer(row, delimiter=DELIMITERS[self.format], lineterminator="").writerow(self.names)
         return header + (DELIMITERS[self.format] + row.getvalue()).encode(self.encoding)
 
     def into(self, raw: bytes, numbers: Sequence[int]) -> bytes:
-        """Return a line of JSON, or a row of CSV, with a number for each added field.
+        """Return a record, a line of JSON or a row of CSV, with a number added for each field, in their order.
 
         Examples
         --------
@@ -74,7 +74,10 @@ class AddedNumbers:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The formats that kept records are read from and written in; also Parquet to Parquet, which is copied by rows."""
+    """A conversion of kept records from one format to another, such as CSV to Parquet.
+
+    Parquet to Parquet is one, too: its rows are copied from file to file.
+    """
 
     source: str
     target: str
@@ -86,11 +89,11 @@ class Conversion:
 
     @property
     def copies_rows(self) -> bool:
-        """Whether source and target are one format, Parquet, so that rows are copied."""
+        """Whether source and target are both Parquet, so that rows are copied as they are."""
         return self.source == self.target
 
     def check(self, path: str) -> None:
-        """Raise `InvalidArgument` before the work where a conversion or its place is impossible."""
+        """Raise `InvalidArgument` if this conversion to the file `path` is impossible; called before any is read."""
         if is_remote(path):
             what = f"{ROWS} are" if self.copies_rows else "a converted file is"
             raise InvalidArgument(f"`output` {shown(path)}: {what} written to this machine: name a path, then copy it")
@@ -107,7 +110,7 @@ class Conversion:
 
     @property
     def loss(self) -> str:
-        """One sentence on the changes that values undergo."""
+        """A sentence for the user about how values are changed by the conversion."""
         if self.copies_rows:
             return (
                 "`output` keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
@@ -123,7 +126,7 @@ class Conversion:
         return f"{said}: bytes that are no UTF-8 are written in base64, times and decimals as strings"
 
     def columns(self) -> list[str]:
-        """Return the names of the columns of CSV or Parquet; none for JSON lines."""
+        """Return the names of the input's columns, if it is CSV or Parquet; an empty list for JSON lines."""
         if self.header is not None:
             return split_row(self.header.decode(self.encoding), DELIMITERS[self.source])
         return list(self.names)
@@ -131,7 +134,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class KeptForm:
-    """The form of kept documents in a file: the input's own bytes, unless a conversion reads the input again."""
+    """The form in which kept documents are written: as bytes of the input, or by a conversion to another format."""
 
     kind: str = LINES
     start: bytes = b""  # Bytes before the first line: a byte order mark and the header row of CSV.
@@ -144,7 +147,7 @@ class KeptForm:
     added: AddedNumbers | None = None  # Fields that kept records get.
 
     def with_numbers(self, names: tuple[str, ...]) -> Self:
-        """Return this form with number fields added to each kept record."""
+        """Return this form with number fields added to each record; raise an error if its records cannot have them."""
         if self.format is None:
             return self
         if self.format not in _CONVERTED:
@@ -163,12 +166,12 @@ class KeptForm:
 
     @property
     def takes_bytes(self) -> bool:
-        """Whether kept documents are written from the input's own bytes; rows of Parquet are read again."""
+        """Whether documents are written from the bytes of their records; rows of Parquet are read again instead."""
         return self.conversion is None or self.conversion.source != "parquet"
 
     @property
     def loss(self) -> str | None:
-        """One sentence on the parts of the input that cannot be kept."""
+        """A sentence for the user about what of the input is changed or left out; None if nothing is."""
         if self.conversion is not None:
             return self.conversion.loss
         if self.kind != RECORDS:
@@ -178,13 +181,16 @@ class KeptForm:
 
 
 def looks_into(name: str | None) -> bool:
-    """Return whether `kept_form` reads the beginning of files of a format, so that a pipe needs a copy on disk."""
+    """Return whether `kept_form` reads the beginning of files of this format; None: a format still to be detected.
+
+    Standard input is then read twice, so that it has to be copied to the disk.
+    """
     return name in (None, "parquet", *LINE_FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The facts of a file before its records are read: format, encoding, header row, line end."""
+    """The facts at the beginning of an input file that the form of the output depends on: format, encoding, header."""
 
     name: str
     path: str | None  # Where to open it; None is standard input itself.
@@ -197,12 +203,12 @@ class Beginning:
 
     @property
     def kind(self) -> str:
-        """The kind of the file: lines, one document, records of a crawl, or rows of Parquet."""
+        """The kind of record that the file has: lines, whole files, records of a crawl, or rows of Parquet."""
         return _KINDS.get(self.format, LINES)
 
 
 def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
-    """Yield the facts of each source before it is read; files that reading will refuse are left out."""
+    """Yield the facts at the beginning of each source; files that cannot be read as documents are left out."""
     for source in sources.files(options.stdin):
         try:
             name = format_of(source, options)
@@ -229,7 +235,7 @@ def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
 
 
 def _line_end(blocks: Iterator[bytes]) -> str | None:
-    """Return the end of the first line; None of a file without a byte."""
+    """Return the line end of a file's first line, LF or CR LF, from the file's blocks; None for an empty file."""
     before = b""
     for block in filter(None, blocks):
         line, end, _ = block.partition(b"\n")
@@ -240,7 +246,11 @@ def _line_end(blocks: Iterator[bytes]) -> str | None:
 
 
 def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
-    """Return the form in which the kept documents of an input are written: its own, or the one that the path names."""
+    """Return the form in which kept documents of an input are written to `path`.
+
+    That is the input's own format, or the one that the suffix of the path names. `InvalidArgument` is raised if sources
+    differ in format, encoding or columns, or cannot be converted.
+    """
     first: Beginning | None = None
     rows: dict[str, str] = {}
     for here in _beginnings(sources, settings):
@@ -296,7 +306,10 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
 
 
 def _same_columns(files: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the readable files of some Parquet files, and their column names; raise if the columns differ."""
+    """Return those of some Parquet files, by name, that can be read, and the names of their columns.
+
+    `InvalidArgument` is raised if the columns differ between files.
+    """
     if not files:
         return {}, ()
     read = {name: inputs.parquet.schema_of(path) for name, path in files.items()}
@@ -309,7 +322,7 @@ def _same_columns(files: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...
 
 
 def check_id(name: str) -> None:
-    """Raise `InvalidArgument` if an id, under which a file is kept, is an absolute path or has ``..`` in it."""
+    """Raise `InvalidArgument` for an id that is an absolute path or has ``..`` in it: no file is kept under it."""
     relative = PurePath(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise InvalidArgument(f"`output` keeps files under their ids, and {name} leads elsewhere: name its folder")

@@ -1,4 +1,4 @@
-"""Options of a corpus: how it is read and decided, and the callbacks that hear of it meanwhile."""
+"""Options of a run over a corpus: how the input is read and decided, and callbacks for results, notes and progress."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from simhash_hbase.rows.names import checked_batch
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Choices for reading documents.
+    """Options for reading the documents of an input.
 
     Attributes
     ----------
@@ -36,12 +36,16 @@ class Reading:
     part_bytes: int = PART_BYTES
 
     def into_lasting(self, *, lasting: bool = True) -> Self:
-        """Return these choices for documents of an index that stays, whose ids must mean the same on another day."""
+        """Return these options for an index that stays, or if not `lasting` for a temporary one.
+
+        Documents in an index that stays need ids that a later input does not have by chance: a record of standard input
+        without an id is then refused.
+        """
         return replace(self, settings=replace(self.settings, lasting=lasting))
 
     @property
     def processes(self) -> int:
-        """Number of processes that fingerprint."""
+        """Number of processes that make fingerprints: `workers`, or one a processor."""
         return self.workers or processors()
 
 
@@ -54,7 +58,7 @@ def processors() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class DedupOptions:
-    """Choices for deciding a corpus, and the files that take the results.
+    """Options for deciding which documents of a corpus are duplicates, and the files that take the results.
 
     Attributes
     ----------
@@ -147,7 +151,7 @@ class DedupOptions:
             self._check_resumable(is_ranked=is_ranked)
 
     def _check_resumable(self, *, is_ranked: bool) -> None:
-        """Raise unless a run with these options can be continued."""
+        """Raise `InvalidArgument` if a run with these options cannot be resumed after an interruption."""
         if not self.results:
             raise InvalidArgument("`resume` goes with `results=FILE`")
         conflicts = {
@@ -164,30 +168,30 @@ class DedupOptions:
 
     @property
     def judges_texts(self) -> bool:
-        """Whether pairs are judged by their texts."""
+        """Whether pairs of near copies are judged by their texts, not by their sketches alone."""
         return self.exact or self.contained is not None
 
     @property
     def new_fields(self) -> tuple[str, ...]:
-        """The fields that `counts` writes."""
+        """Names of the fields that the option `counts` adds to kept records; empty without it."""
         if self.counts is None:
             return ()
         return (self.counts,) if self.by is None else (self.counts, f"{self.counts}_sources")
 
     @property
     def decides_at_end(self) -> bool:
-        """Whether all documents are read before the first is decided."""
+        """Whether these options need all documents to be read before the first one is decided."""
         return self.preference.by != "first" or self.fail_above is not None or self.counts is not None
 
     @property
     def preference(self) -> Preference:
-        """The order of preference that `keep` names."""
+        """The order of preference among near copies that the option `keep` names."""
         return Preference.parse(self.keep)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """The work that the caller of a `Deduplication` does itself, before and after the run.
+    """Tells a `Deduplication` what its caller does before and after the run, and which files the caller writes.
 
     Attributes
     ----------
@@ -209,25 +213,25 @@ class Surroundings:
 
 
 class Lines(Protocol):
-    """Takes decisions as they are made, in the order of the input."""
+    """A caller's object that gets the decisions of a run, in the order of the input, as soon as they are stored."""
 
     def line(self, record: Mapping[str, object]) -> None:
-        """Take one decision in its JSON form."""
+        """Take one decision, as a mapping that becomes a JSON object."""
 
     def flush(self) -> None:
-        """Pass on the decisions that were taken so far: the index has committed their documents."""
+        """Pass on the decisions that were taken so far, such as to a file; called when a batch of them is complete."""
 
 
 @runtime_checkable
 class EncodedLines(Lines, Protocol):
-    """Takes decisions as JSON lines, too: they need a fifth of the memory of records while they wait for the index."""
+    """`Lines` that take decisions as bytes of JSON lines, too, which need a fifth of the memory of mappings."""
 
     def encoded(self, lines: bytes | bytearray) -> None:
-        """Take some decisions as whole JSON lines."""
+        """Take some decisions, as whole lines of JSON."""
 
 
 class RunListener(NamedTuple):
-    """Callbacks of a caller, which get the notes and the progress of a run."""
+    """Callbacks of a caller for the messages and the progress of a run."""
 
     note: Callable[[str], None] = lambda _: None  # Takes a sentence for people: a warning, a refused record.
     meter: Metering = silent
@@ -236,7 +240,7 @@ class RunListener(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """The numbers of documents that a run decided.
+    """The result of deciding a corpus: how many documents were kept, removed and refused.
 
     Attributes
     ----------
@@ -249,7 +253,7 @@ class Summary:
     decided_before : int
         Documents that an earlier run decided, which `resume` continued.
     uncontained : int
-        Documents that have a near copy, and were kept since too little of them is in it.
+        Documents that have a near copy, and were kept since that holds less of their text than `contained` asks for.
     by_source : tuple of SourceFigures
         With `DedupOptions.by`, the figures of each source, that of the most documents first.
     """
@@ -263,5 +267,5 @@ class Summary:
 
     @property
     def duplicates(self) -> int:
-        """Documents that were not kept."""
+        """Number of documents that were removed as duplicates."""
         return self.documents - self.originals

@@ -1,4 +1,7 @@
-"""Ranking of near copies: all documents wait on the disk, and are decided from the best to the last."""
+"""Deciding a corpus by preference: all documents are read first, wait on the disk, and are decided best first.
+
+So the preferred one of near copies, such as the longest, becomes the original, wherever it stands in the input.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -28,19 +31,19 @@ Decide: TypeAlias = Callable[[Entries, list[str]], Decisions]
 
 
 class WrittenDocument(Protocol):
-    """A decided document, as those who write or count decisions see it."""
+    """The parts of a decided document that are needed to warn of duplicates that may be wrong."""
 
     @property
     def place(self) -> Place:
-        """The place where the record starts."""
+        """File and line at which the record of the document starts."""
 
     @property
     def remainder(self) -> bytes:
-        """The sketch of a page's other sentences, where they are at least a quarter as long as its main text."""
+        """A sketch of a page's sentences outside of its main text, if they have a quarter of its length; else empty."""
 
 
 class _Row(msgspec.Struct, array_like=True):
-    """One document as it waits on the disk for its decision."""
+    """One document, as it is written to a temporary file until it is decided."""
 
     member: bytes  # The document's member cell, as an index holds it.
     simhash: int
@@ -52,10 +55,10 @@ class _Row(msgspec.Struct, array_like=True):
 
 
 class RankedDocuments:
-    """Analysed documents of a corpus, which are decided when all of them are read.
+    """The analysed documents of a corpus on the disk, which are decided in an order of preference when all are read.
 
-    They take about 150 bytes a document, its metadata and raw bytes, and its text where texts are judged, in the folder
-    for temporary files, and 24 bytes a document in memory.
+    A document takes 24 bytes of memory. In the folder for temporary files it takes about 150 bytes, its metadata and
+    raw bytes, and its text if texts are judged.
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ class RankedDocuments:
         self._decided.close()
 
     def read(self, parts: Iterable[tuple[Entries, Sequence[Document]]]) -> None:
-        """Write the documents of a corpus, which come in the order of the input, to the disk, and rank them."""
+        """Write all documents of a corpus to the disk, in the order of the input, and sort their numbers by rank."""
         for entries, documents in parts:
             self._ranks.append(ranks_of(self._preference, entries, documents))
             self._bands = max(self._bands, entries.segments.shape[1])
@@ -96,7 +99,10 @@ class RankedDocuments:
         self._order = np.argsort(np.concatenate(self._ranks), kind="stable")
 
     def decide(self, decide: Decide, listener: RunListener, *, name: str = "dedup: decide") -> None:
-        """Decide all documents in batches by `decide`, the preferred first; earlier decisions are replaced."""
+        """Have `decide` decide all documents in batches, the preferred first; decisions of an earlier call are dropped.
+
+        `name` is the title of the progress meter.
+        """
         self._decided.close()
         self._decided, bands = RecordFile(), self._bands
         with listener.meter(name, len(self._order)) as meter:
@@ -109,7 +115,7 @@ class RankedDocuments:
                 meter.show(len(self._decided), len(self._decided))
 
     def decisions(self) -> Iterator[Decision]:
-        """Yield the decisions in the order of the input."""
+        """Yield the decisions about all documents, in the order of the input."""
         decode, turns = msgspec.msgpack.Decoder(Decision).decode, np.empty(len(self._order), np.int64)
         turns[self._order] = np.arange(len(self._order))
         for turn in turns.tolist():
@@ -132,7 +138,7 @@ class RankedDocuments:
             yield DocumentColumns(decided.ids, unknown, files, lines, raws, unknown, sources, remainders), decided
 
     def _batches(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the document numbers of an order in batches of bounded count and bytes."""
+        """Yield the numbers of documents in lists of at most `self.batch` documents and `BATCH_BYTES` of records."""
         numbers: list[int] = []
         size = 0
         for number in order:
@@ -146,7 +152,7 @@ class RankedDocuments:
 
 
 def ranks_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
-    """Return the rank of each document in an order of preference, the least first.
+    """Return a number for each document by which an order of preference sorts it: the document with the least is first.
 
     Raises
     ------

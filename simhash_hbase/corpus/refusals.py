@@ -1,4 +1,4 @@
-"""Refused records: how they are counted, shown and kept, and the notes about records and files that are left out."""
+"""Refused records of an input: their count, messages and file; notes about records and files that are left out."""
 
 import base64
 import sys
@@ -28,12 +28,12 @@ _IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
 
 
 def where(place: Place) -> str:
-    """Return the place of a record for messages, such as ``a.jsonl:3``; the file ``-`` is called standard input."""
+    """Return file and line of a record for messages, such as ``a.jsonl:3``; the file ``-`` is called standard input."""
     return str(place._replace(file="standard input") if place.file == "-" else place)
 
 
 def skipped_records(skipped: Counter[str]) -> str | None:
-    """Return a sentence that counts the records of a crawl that are no pages, by kind; None where there are none."""
+    """Return a note with the numbers of records of a crawl that are no pages, by their kind; None if there are none."""
     if not skipped:
         return None
     were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
@@ -41,7 +41,7 @@ def skipped_records(skipped: Counter[str]) -> str | None:
 
 
 def left_out_files(left_out: Counter[str]) -> str | None:
-    """Return a sentence on the files and folders that were left out as no documents; None where there are none."""
+    """Return a note with the numbers of files and folders that hold no documents and were left out; None if no such."""
     if not left_out:
         return None
     were = "file or folder was" if left_out.total() == 1 else "files or folders were"
@@ -49,7 +49,10 @@ def left_out_files(left_out: Counter[str]) -> str | None:
 
 
 def unnamed_documents(first: Place, *, has_fields: bool) -> str:
-    """Return a warning of documents whose ids are file and line: the next file of that name has the same ids."""
+    """Return a warning that documents without an id get file and line as their id, which later files may have, too.
+
+    `first` is the place of the first such document; `has_fields` whether its format has a field for an id.
+    """
     advice = "name the field of the id with `id_field`" if has_fields else "give that one another name"
     return (
         f"warning: documents without an id are stored as file and line, such as {where(first)}: the next file of this "
@@ -65,7 +68,11 @@ def _most_common(kinds: Counter[str], noun: str) -> str:
 
 
 def other_extractor(profile: Profile) -> str | None:
-    """Return a warning if pages were read by other library versions than the index was made with; else None."""
+    """Return a warning if the main texts of pages were extracted by other versions of libraries than the index has.
+
+    The profile names the versions that were installed when the index was made. None: they are the same, or no page was
+    read.
+    """
     if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
         return None
     here = extractor_versions()
@@ -82,9 +89,9 @@ def other_extractor(profile: Profile) -> str | None:
 
 @contextmanager
 def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
-    """Yield the function that writes a refused record to a file: ``{"file", "line", "reason", "raw"}``, one a line.
+    """Open the file of refused records, and yield a function that writes one to it, as a line of JSON.
 
-    Where the file exists, its first `keep` lines stay: those of the run that is resumed.
+    If the file exists, its first `keep` lines stay, which are those of the run that is resumed.
 
     Examples
     --------
@@ -120,7 +127,7 @@ def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], No
 
 
 class Refusals:
-    """Counts, reports and keeps refused records."""
+    """Counts refused records, reports some of them by messages, and writes all to a file of rejects, if asked for."""
 
     def __init__(
         self, note: Callable[[str], None], keep: Callable[[Reject], None] | None = None, count: int = 0
@@ -135,7 +142,10 @@ class Refusals:
     @classmethod
     @contextmanager
     def open(cls, path: str | None, listener: RunListener, *, count: int = 0) -> Iterator[Self]:
-        """Yield the refusals of a run, with the file of rejects open; `count` records of an earlier run stay in it."""
+        """Yield an object that takes the refused records of a run; `path` is the file that all are written to, or None.
+
+        `count` is the number of records that an earlier, resumed run refused: they stay in the file.
+        """
         if path is None:
             yield cls(listener.note, None, count)
             return
@@ -143,7 +153,7 @@ class Refusals:
             yield cls(listener.note, lambda reject: write(replace(reject, reason=listener.words(reject.reason))), count)
 
     def add(self, reject: Reject) -> None:
-        """Take a refused record; report it, unless there were many, or some for the same reason."""
+        """Count and keep a refused record; print a message, except after 20 messages, or 3 for the same reason."""
         self.count += 1
         if self._keep is not None:
             self._keep(reject)
@@ -161,7 +171,7 @@ class Refusals:
             self._hidden[reason] += 1
 
     def finish(self) -> None:
-        """Report the number of refused records that were not reported singly, by their commonest reasons."""
+        """Print how many refused records had no message of their own, with the most frequent reasons."""
         total = self._hidden.total()
         if not total:
             return

@@ -1,4 +1,4 @@
-"""A corpus on its way through an index: read, decided, and the decisions written to the files that were named."""
+"""De-duplication of a corpus: reads it, decides each document by an index, and writes decisions and kept documents."""
 
 import shutil
 import tempfile
@@ -100,10 +100,11 @@ def deduplicate(
 
 
 class Deduplication:
-    """`deduplicate` in two steps, for a caller who makes an index for the input, or reads both again afterwards.
+    """De-duplication of a corpus in two steps, for a caller who does more than `deduplicate` does.
 
-    As a context it checks everything that can be checked without an index. Parameters are those of `deduplicate`, and
-    `surroundings`: what the caller does itself, before and after the run.
+    Entering the context checks the input, the options and the files to be written; `run` then needs an index. The
+    caller may make that index for this input in between, and read input and decisions again afterwards. Parameters are
+    those of `deduplicate`, and `surroundings`, which says what of that the caller does.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class Deduplication:
         return checkpoint.HandedDecisions(self._lines, remember=bool(options.clusters or self._surroundings.remember))
 
     def _prepare_input(self, stack: ExitStack) -> None:
-        """Copy standard input to disk if it is read more than once; start the processes that cut texts for the idf."""
+        """Copy standard input to the disk if it is read more than once; start worker processes if an idf is learned."""
         options, settings, surroundings = self._options, self.reading.settings, self._surroundings
         is_read_ahead = options.output is not None and looks_into(settings.format)
         is_read_again = surroundings.learn or surroundings.remember or is_read_ahead
@@ -172,7 +173,7 @@ class Deduplication:
         self.reading = replace(self.reading, settings=settings)
 
     def _prepare_output(self) -> None:
-        """Choose the form of the kept documents, by the input and by the name of the output."""
+        """Choose the format in which kept documents are written, by the input and the output's name, and check it."""
         options = self._options
         if options.output:
             self._form = kept_form(self.sources, self.reading.settings, options.output)
@@ -190,25 +191,25 @@ class Deduplication:
         self._stack.__exit__(kind, error, trace)
 
     def check_profile(self, profile: Profile) -> None:
-        """Raise `InvalidArgument` unless the run can be made in an index of that profile."""
+        """Raise `InvalidArgument` if the run cannot be made in an index with this profile."""
         if self._options.judges_texts:
             exact.check_judged(profile)
 
     def texts(self) -> Iterator[str]:
-        """Return a random sample of the texts of the input, to learn an idf table from."""
+        """Return a random sample of the texts of the input, from which the caller of the run learns an idf table."""
         if self._pool is not None:
             self._early = sample.EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
         return sample.texts_of(self.sources, self.reading.settings, self._listener, early=self._early)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield all decisions again, as JSON lines in the order of the input."""
+        """Yield all decisions again, after the run, as JSON lines in the order of the input."""
         return self._decisions.lines()
 
     def run(self, index: LocalIndex, *, lasting: Callable[[], LocalIndex] | None = None) -> Summary:
-        """Decide all documents; raises as `deduplicate` does.
+        """Decide all documents by an index, write the files of the options, and return the counts of documents.
 
-        With `fail_above` a caller may hand over an index that is temporary, and `lasting`, which makes the one that
-        stays: it is called when no more would be removed than may be.
+        Errors are those of `deduplicate`. With `fail_above` a caller may pass a temporary index and `lasting`, a
+        function that makes the index which stays: it is called if no more documents would be removed than allowed.
         """
         options, start = self._options, self._decisions.start
         cut = self._early.take() if self._early is not None else []
@@ -242,7 +243,11 @@ class Deduplication:
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained, by_source)
 
     def _decide_at_end(self, run: "_Run", index: LocalIndex, lasting: Callable[[], LocalIndex] | None) -> None:
-        """Read all documents, decide them, and write; with `fail_above` only when the removed share is known."""
+        """Read all documents, decide them, then write the results.
+
+        With `fail_above` the documents are first decided without writing, and nothing is written if too large a share
+        of them would be removed.
+        """
         options, listener = self._options, self._listener
         with RankedDocuments(options.preference, with_texts=options.judges_texts) as waiting:
             waiting.read(run.parts(with_texts=options.judges_texts))
@@ -266,7 +271,7 @@ class Deduplication:
                     run.write(waiting, _Writing(decide, groups, kept), numbers)
 
     def _check(self, run: "_Run", waiting: RankedDocuments) -> None:
-        """Raise `TooManyDuplicates` if more would be removed than the options allow."""
+        """Raise `TooManyDuplicates` if a larger share of documents would be removed than `fail_above` allows."""
         self.by_source = run.tally.figures()
         try:
             check_removed(self.by_source, self._options)
@@ -284,7 +289,10 @@ class Deduplication:
 
     @contextmanager
     def _read_as(self, *, lasting: bool) -> Iterator[Reading]:
-        """Yield the reading options; with `fail_above` rejects go to a temporary file until the run may write."""
+        """Yield the options for reading the input; with `fail_above` they send refused records to a temporary file.
+
+        That file is copied to its place after the block, if the run was allowed to write.
+        """
         reading = self.reading.into_lasting(lasting=lasting)
         if self._options.fail_above is None or reading.rejects is None:
             yield reading
@@ -300,7 +308,10 @@ class Deduplication:
 
     @contextmanager
     def _deduplicating(self, index: LocalIndex, *, dry_run: bool | None = None) -> Iterator[tuple[Decide, WriteGroups]]:
-        """Yield the function that decides a batch of documents, and the groups in which batches are written."""
+        """Yield the function that decides a batch of documents by the index, and the groups of batches.
+
+        A group is the batches that are written to the store by one commit.
+        """
         options = self._options if dry_run is None else replace(self._options, dry_run=dry_run)
         gathers = are_files_here(self.sources) and are_made_here(self._named_files())
         with (
@@ -318,27 +329,27 @@ class Deduplication:
             yield decide, groups
 
     def _open_kept(self) -> AbstractContextManager[Kept]:
-        """Open the file or folder that takes the kept documents."""
+        """Open the file or folder for the kept documents, and return their writer as a context."""
         options, start = self._options, self._decisions.start
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
         return open_kept(options.output, self._form, self._listener, keep=keep, resume=start is not None)
 
     def _checked_destinations(self) -> WatchedPipes:
-        """Check the files that a run writes at its beginning, not after hours; return the named pipes among them."""
+        """Check, before the input is read, that all files can be written; return the named pipes among them."""
         check_destinations(self.sources, self._destinations())
         return WatchedPipes(path for path in self._named_files() if not is_remote(path))
 
     def _named_files(self) -> list[str]:
-        """List the files that parameters name; the index, and a checkpoint, may be links that a run does not follow."""
+        """List the files to be written that a parameter names: not the index, nor a file beside a named one."""
         return [path for name, path in self._destinations().items() if path is not None and name.startswith("`")]
 
     def _destinations(self) -> Mapping[str, str | None]:
-        """List the files that a run and its caller write, by their names in messages."""
+        """Return the paths of all files that the run and its caller write, by their names in messages."""
         return {**self._surroundings.beside, **self._written()}
 
     def _written(self) -> Mapping[str, str | None]:
-        """List the files that a run with these options writes, by their names in messages."""
+        """Return the paths of all files that the run writes, by their names in messages; None: not asked for."""
         options, results = self._options, self._options.results
         return {
             "`output`": options.output,
@@ -350,7 +361,7 @@ class Deduplication:
         }
 
     def _deciding(self) -> list[object]:
-        """List the options that must be the same for a run to be continued."""
+        """Return the values of all options that a resumed run must have in common with the interrupted one."""
         options, reading = self._options, self.reading
         at_end = [options.fail_above, options.counts]
         return [
@@ -371,7 +382,7 @@ class Deduplication:
 
 
 class _Writing(NamedTuple):
-    """The decider of a run, and what it writes to: groups of batches and the place of kept documents."""
+    """The function that decides batches, the groups of batches that are committed, and the writer of kept documents."""
 
     decide: Decide
     groups: WriteGroups
@@ -379,7 +390,7 @@ class _Writing(NamedTuple):
 
 
 class _Run:
-    """One run over a corpus: decides its documents, and writes decisions and kept documents."""
+    """One run over a corpus: reads its documents, decides them, counts, and writes decisions and kept documents."""
 
     def __init__(self, index: LocalIndex, documents: Documents, decisions: checkpoint.Sink, *, counts: bool) -> None:
         self.progress = decisions.progress
@@ -398,7 +409,10 @@ class _Run:
         return self._documents.chunks(self._index.analysis, self._index.profile, with_texts=with_texts)
 
     def first(self, writing: _Writing, *, with_texts: bool) -> None:
-        """Decide and write each chunk as it is read, so that the first of near copies is kept."""
+        """Decide and write each chunk of documents as it is read: so the first of near copies is kept.
+
+        `with_texts` reads the texts of documents, which are compared when pairs are judged by their texts.
+        """
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
         done = synced = self._synced(writing)
         try:
@@ -426,7 +440,7 @@ class _Run:
         self._finish(writing)
 
     def parts(self, *, with_texts: bool) -> Iterator[tuple[Entries, Sequence[Document]]]:
-        """Yield the entries and documents of each chunk, which are decided later, when all are read."""
+        """Yield the entries and documents of each chunk of the input, to be decided when all of them are read."""
         for chunk in self._chunks(with_texts=with_texts):
             entries, documents = self._unique_ids(chunk)
             if self.counts:
@@ -434,13 +448,16 @@ class _Run:
             yield entries, documents
 
     def count(self, waiting: RankedDocuments) -> None:
-        """Count the decisions by source and by cluster, in place of earlier decisions on the same documents."""
+        """Count the decisions about all documents by source and by cluster; counts of earlier decisions are dropped."""
         self.tally.begin_anew()
         if self.counts:
             self.tally.decide(waiting.decisions())
 
     def write(self, waiting: RankedDocuments, writing: _Writing, numbers: Sequence[NDArray[np.int64]]) -> None:
-        """Write decided documents in the order of the input; `numbers` has a column for each new field of kept ones."""
+        """Write the decisions and the kept documents in the order of the input.
+
+        `numbers` has an array for each field that the option `counts` adds, with a value for each document.
+        """
         start = 0
         for columns, decisions in waiting.written():
             if start:
@@ -453,7 +470,7 @@ class _Run:
         self._finish(writing)
 
     def _finish(self, writing: _Writing) -> None:
-        """Commit the last group, its decisions and its kept documents, and mark the run as finished."""
+        """Commit the last batches, write their decisions and kept documents, and mark the checkpoint as finished."""
         writing.groups.commit()
         self.progress.finished = True
         self._synced(writing)
@@ -490,7 +507,7 @@ class _Run:
 
 @contextmanager
 def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplicator]:
-    """Yield the deduplicator of an index; in a dry run it writes to a temporary folder that is thrown away."""
+    """Yield the object that decides batches by the index; with `dry_run` it writes to a temporary folder instead."""
     with exact.judging(index.profile, exact=options.exact, contained=options.contained) as judge:
         if not options.dry_run:
             yield index.deduplicator(judge=judge)

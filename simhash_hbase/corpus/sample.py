@@ -1,4 +1,4 @@
-"""A sample of a corpus, for the idf table of an index that is made for it."""
+"""A random sample of the texts of a corpus, from which an index that is made for the corpus learns its idf table."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -20,13 +20,14 @@ NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
 
 
 class NothingToLearn(InvalidInput):
-    """No record of an input has a text."""
+    """Raised when no record of an input has a text, so that there is nothing to learn an idf table from."""
 
 
 class EarlyCut:
-    """Has worker processes cut a corpus into words while it is read for the idf, before there is an analysis.
+    """Has worker processes cut texts into words during the first reading of a corpus, which is for its idf table.
 
-    Texts that come while enough parts wait are passed over: they are cut later.
+    The analysis is made after that reading, from the table, and need not cut these texts again. Texts are collected in
+    parts, each a job of a process; those that come while many parts wait are left out, and are cut by the analysis.
     """
 
     def __init__(self, pool: Workers, processes: int, *, seed: int) -> None:
@@ -39,7 +40,7 @@ class EarlyCut:
         self._left = EARLY_SIZE
 
     def add(self, record: Document | JsonLine) -> None:
-        """Add the next text; a process cuts each full part into words, unless enough parts wait."""
+        """Add a record to the current part of texts; give a full part to a process, unless many parts wait already."""
         size = len(record.content) if isinstance(record, JsonLine) else 2 * len(record.text or "")
         if self._left <= 0 or not size:
             return
@@ -53,14 +54,20 @@ class EarlyCut:
         self._part, self._size = [], 0
 
     def take(self) -> list[CutTexts]:
-        """Cancel the parts that no process has begun, wait for the others, and return their words, once."""
+        """Return the counted words of all parts that a process has begun; wait for these, and cancel the other parts.
+
+        To be called once, at the end of the reading.
+        """
         jobs, self._jobs, self._left = [job for job in self._jobs if not job.cancel()], [], 0
         # A process that was ended from outside loses the part that it cut.
         return [job.result() for job in jobs if not isinstance(job.exception(), WorkerLost)]
 
 
 def cut_texts(_: Analysis | None, records: list[Document | JsonLine], seed: int) -> CutTexts:
-    """Return the counted words of the texts of records; a job of a worker, before there is an analysis."""
+    """Return the counted words of the texts of records, hashed with `seed`; a worker process runs this.
+
+    The first argument is the process's analysis, which is None as long as the idf is not known.
+    """
     texts = [text for record in map(extract, records) if isinstance(record, Document) and (text := record.text)]
     return CutTexts.of(texts, Batch(texts).count(folded=True, seed=seed))
 
@@ -68,7 +75,11 @@ def cut_texts(_: Analysis | None, records: list[Document | JsonLine], seed: int)
 def texts_of(
     named: Sequence[str], settings: InputOptions, listener: RunListener, *, early: EarlyCut | None = None
 ) -> Iterator[str]:
-    """Yield a random sample of the texts of an input, to learn an idf from; refused records are reported."""
+    """Read an input and yield a random sample of its texts, to learn an idf table from; report refused records.
+
+    `early`, if given, gets the texts that are not in the sample, to cut them into words meanwhile. `NothingToLearn` is
+    raised if there is no text.
+    """
     sources, consumed = as_sources(named), Progress()
     with listener.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
         sample = TextSample()
@@ -88,9 +99,10 @@ def texts_of(
 
 
 class TextSample:
-    """A random sample of the texts of an input, to learn an idf from.
+    """A random sample of the texts of an input, for its idf table.
 
-    A page is extracted when it enters the sample, as some 20,000 of a million do; a line is decoded by `texts`.
+    The main text of a page is extracted only when the page enters the sample, as some 20,000 of a million do; a line of
+    JSON is decoded only by `texts`.
     """
 
     def __init__(self) -> None:
@@ -101,11 +113,11 @@ class TextSample:
 
     @property
     def seen(self) -> int:
-        """The number of texts that were offered."""
+        """The number of records that were offered to the sample, without refused ones."""
         return self._items.seen
 
     def texts(self) -> list[str]:
-        """Return the texts of the sample."""
+        """Return the texts that are in the sample, without empty ones."""
         texts = (self._text(item) if isinstance(item, JsonLine) else item for item in self._items.items)
         return [text for text in texts if text]
 

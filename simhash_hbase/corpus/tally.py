@@ -1,4 +1,7 @@
-"""Decided documents counted by their source and their cluster, and pages whose main text may not be their article."""
+"""Counts of decided documents by source and by cluster, and of pages whose main text may be a notice, not the article.
+
+A cluster is an original with its duplicates; a source is the value of a field that the user names, such as a site.
+"""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -19,9 +22,9 @@ from simhash_hbase.rows.layout import ID_DIGEST_BYTES
 
 
 class ClusterTally:
-    """Counts documents by their source and by the kept document of their cluster.
+    """Counts the documents of a run by source and by cluster, an original with its duplicates.
 
-    Takes 21 bytes of memory a document, and 73 more while figures are made.
+    Needs 21 bytes of memory a document, and 73 more while `figures` or `of_clusters` runs.
     """
 
     def __init__(self) -> None:
@@ -31,21 +34,24 @@ class ClusterTally:
         self._removed = bytearray()
 
     def read(self, sources: Iterable[str | None]) -> None:
-        """Take the sources of the next documents of the input."""
+        """Add the sources of the next documents of the input; None: the document names no source."""
         self._numbers.extend(self._sources.setdefault(source or "", len(self._sources)) for source in sources)
 
     def decide(self, decisions: Iterable[Decision]) -> None:
-        """Take the decisions about the next documents of the input."""
+        """Add the decisions about the next documents of the input."""
         for decision in decisions:
             self._clusters += id_digest(decision.id if decision.of is None else decision.of)
             self._removed.append(not decision.is_original)
 
     def begin_anew(self) -> None:
-        """Forget the decisions: the same documents are decided again."""
+        """Forget the decisions, since the same documents are decided again; the sources stay."""
         self._clusters, self._removed = bytearray(), bytearray()
 
     def figures(self) -> tuple[SourceFigures, ...]:
-        """Return the figures of each source, that of the most documents first; of equals in the order of names."""
+        """Return for each source how many documents it has, how many were removed, and the most that one cluster has.
+
+        The source with the most documents comes first, equals in the order of their names.
+        """
         sources, numbers, clusters = self._columns()
         if not sources:
             return ()
@@ -58,7 +64,7 @@ class ClusterTally:
         return tuple(sorted(figures, key=lambda each: (-each.documents, each.source)))
 
     def of_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each document how many of its cluster were removed, and from how many sources the cluster is."""
+        """Return for each document how many of its cluster were removed, and how many sources the cluster has."""
         sources, numbers, clusters = self._columns()
         removed = np.frombuffer(self._removed, np.bool_)
         copies = np.bincount(clusters[removed], minlength=len(clusters))
@@ -66,16 +72,16 @@ class ClusterTally:
         return copies[clusters], each_source[clusters]
 
     def _columns(self) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the number of sources, and of each document the numbers of its source and its cluster."""
+        """Return the number of sources, and for each document the number of its source and of its cluster, from 0."""
         digests = np.frombuffer(self._clusters, f"S{ID_DIGEST_BYTES}")
         clusters = np.unique(digests, return_inverse=True)[1].astype(np.int64)
         return len(self._sources), np.frombuffer(self._numbers, np.uint32).astype(np.int64), clusters
 
 
 def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> None:
-    """Raise `TooManyDuplicates` if more was removed than `fail_above` of the options allows, of all or of a source.
+    """Raise `TooManyDuplicates` if a larger share of the documents was removed than the option `fail_above` allows.
 
-    Where sources are to be judged and no document names one, `InvalidArgument` says so.
+    With the option `by` each source is judged, too. `InvalidArgument` is raised if no document names a source then.
     """
     allowed = options.fail_above
     if allowed is None or not figures:
@@ -101,10 +107,10 @@ def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> No
 
 
 class UnlikeRemainders:
-    """Counts the duplicates that differ from another page of their cluster outside of their main text.
+    """Counts duplicates that may be wrong: pages with nearly the same main text, and mostly different other sentences.
 
-    The first page of a cluster in the run that has a remainder is the one that the others are compared with. Takes some
-    250 bytes of memory for each cluster with such a page.
+    The remainder of a page is a sketch of its sentences outside of the main text, if they are many. The first page of a
+    cluster that has a remainder is compared with the others. Needs some 250 bytes of memory for each such cluster.
     """
 
     def __init__(self) -> None:
@@ -113,7 +119,7 @@ class UnlikeRemainders:
         self._example: tuple[Place, str] | None = None
 
     def decide(self, page: WrittenDocument, decision: Decision) -> None:
-        """Take the decision about the next document of the input."""
+        """Add the decision about the next document of the input, and compare its remainder."""
         if not page.remainder:
             return
         kept = decision.id if decision.of is None else decision.of
@@ -123,7 +129,7 @@ class UnlikeRemainders:
             self._example = self._example or (page.place, kept)
 
     def warning(self) -> str | None:
-        """Return a sentence about the duplicates that were counted; None where there are none."""
+        """Return a warning about the duplicates that were counted; None if there are none."""
         if self._example is None:
             return None
         place, kept = self._example

@@ -1,4 +1,4 @@
-"""Writers of the kept documents of a corpus: at once, or when all is decided."""
+"""Writers of the documents of a corpus that are kept: to a file, to a folder, as records of a crawl, or as a table."""
 
 import csv
 import gzip
@@ -37,26 +37,26 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def packer(path: str | Path) -> Callable[[bytes], bytes]:
-    """Return the function that compresses for the suffix of a name, such as ``.gz``; for others nothing changes."""
+    """Return the function that compresses bytes as the suffix of a path says: .gz, .zst, or none, which copies them."""
     return _PACKERS.get(os.path.splitext(path)[1].lower(), bytes)
 
 
 class NotKept:
-    """The writer of a run without an output: it keeps nothing."""
+    """The writer of kept documents for a run without an output: it writes nothing."""
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Do nothing."""
+        """Do nothing: the kept documents of this run are not written."""
 
     def flush(self) -> int:
-        """Do nothing."""
+        """Return 0, the length of an output that is not written."""
         return 0
 
     def sync(self) -> None:
-        """Do nothing."""
+        """Do nothing: there is no file."""
 
 
 class KeptFile:
-    """Writes kept records to one file, as they came, one after the other."""
+    """Writes the bytes of kept records to one file, one after the other, as they were in the input."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class KeptFile:
         self._waiting = bytearray(start)
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Queue the documents at the positions `kept` of a batch, with the numbers of their added fields."""
+        """Queue the documents at the positions `kept` of a batch; `numbers` has the added fields of each document."""
         raws = [documents.raws[at] or b"" for at in kept]
         if self._added is not None:
             raws = list(map(self._added.into, raws, (numbers[at] for at in kept)))
@@ -85,19 +85,22 @@ class KeptFile:
         self._waiting += self._entry(raw)
 
     def flush(self) -> int:
-        """Write the queued records; return the length of the file."""
+        """Write the queued records; return the length of the file in bytes, 0 for a pipe."""
         if self._waiting:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
         return self._stream.tell() if self._stream.seekable() else 0
 
     def sync(self) -> None:
-        """Sync what was written to the disk."""
+        """Sync the records that were written to the disk."""
         to_disk(self._stream, self._stream.name)
 
 
 def check_kept(path: str, form: KeptForm, *, resume: bool) -> None:
-    """Raise unless kept documents can be written to a place: a file, or a folder that is new, empty or of this run."""
+    """Raise an error if kept documents cannot be written to `path`.
+
+    Whole files need a folder that is new or empty, or with `resume` the folder of the earlier run; all else a file.
+    """
     if is_remote(path):
         return
     if form.kind != FILES:
@@ -111,7 +114,10 @@ def check_kept(path: str, form: KeptForm, *, resume: bool) -> None:
 
 
 class KeptFolder:
-    """Writes documents as files under their ids, compressed as they came; `resume` continues an earlier run."""
+    """Writes each kept document to a file of its own in a folder; its id, a relative path, is the file's name.
+
+    A file whose name ends in .gz or .zst is compressed, as in the input. `resume` continues an earlier run.
+    """
 
     def __init__(self, path: str, *, resume: bool) -> None:
         self._folder = Path(path)
@@ -130,7 +136,7 @@ class KeptFolder:
         self._count += len(kept)
 
     def flush(self) -> int:
-        """Return the number of files of this run."""
+        """Return how many files this run has written so far."""
         return self._count
 
     def sync(self) -> None:
@@ -142,7 +148,9 @@ class KeptFolder:
 
 
 class KeptCaptures:
-    """Writes originals as they came, and for each duplicate a revisit or metadata.
+    """Writes the records of a crawl: originals as they came, and for each duplicate a record that refers to one.
+
+    The latter is a ``revisit`` record where the same payload was kept, else a ``metadata`` record.
 
     Parameters
     ----------
@@ -161,14 +169,14 @@ class KeptCaptures:
             self._captures.keep(raw)
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Queue the documents at the positions `kept` of a batch, which are originals."""
+        """Queue the records of the documents at the positions `kept` of a batch, which are originals."""
         for at in kept:
             raw = documents.raws[at] or b""
             self._captures.keep(raw)
             self._file.add(raw)
 
     def write_decided(self, documents: DocumentColumns, decisions: Decisions) -> None:
-        """Queue the records of all documents of a batch: originals as they came, references for duplicates."""
+        """Queue a record for each document of a batch: originals as they came, references in place of duplicates."""
         for at, decision in enumerate(decisions):
             if decision.is_original:
                 self.write(documents, [at])
@@ -181,11 +189,11 @@ class KeptCaptures:
             self._file.add(self._captures.reference(documents.raws[at] or b"", fields))
 
     def flush(self) -> int:
-        """Write the queued records; return the length of the file."""
+        """Write the queued records; return the length of the file in bytes."""
         return self._file.flush()
 
     def sync(self) -> None:
-        """Sync what was written to the disk."""
+        """Sync the records that were written to the disk."""
         self._file.sync()
 
 
@@ -196,7 +204,10 @@ ConvertedRow = dict[str, Any]
 
 
 class KeptRows:
-    """Notes kept rows, and writes them at the end: Parquet cannot be continued, a table needs all its columns.
+    """Writes kept documents to a file of another format, or of Parquet, at the end of the run.
+
+    Until then it notes them in a file of their own: a Parquet file cannot be continued by a restart, and the header of
+    a table needs the columns of all documents.
 
     Parameters
     ----------
@@ -221,7 +232,7 @@ class KeptRows:
         self._columns = [] if conversion.copies_rows else conversion.columns()
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Note the documents at the positions `kept` of a batch."""
+        """Note the documents at the positions `kept` of a batch; `numbers` has the added fields of each document."""
         added = [numbers[at] if self._names else () for at in kept]
         if self._conversion.source == "parquet":
             places = ((self._files[documents.files[at]], documents.lines[at] - 1) for at in kept)
@@ -231,7 +242,7 @@ class KeptRows:
         self._notes.writelines(notes)
 
     def _json(self, raw: bytes, numbers: Sequence[int]) -> bytes:
-        """Return a record as a line of JSON, with the numbers of the fields that it gets."""
+        """Return a record, a line of JSON or a row of CSV, as a line of JSON with the numbers of its added fields."""
         source, encoding = self._conversion.source, self._conversion.encoding
         if source in DELIMITERS:
             values = split_row(raw.decode(encoding), DELIMITERS[source])
@@ -241,7 +252,7 @@ class KeptRows:
         return _plain_json(line.decode(encoding).strip()) + b"\n"
 
     def flush(self) -> int:
-        """Return the length of the notes."""
+        """Return the length of the notes in bytes."""
         return self._notes.tell()
 
     def sync(self) -> None:
@@ -249,7 +260,7 @@ class KeptRows:
         to_disk(self._notes, self._notes.name)
 
     def finish(self, listener: RunListener) -> None:
-        """Write the noted rows to the file, at the end of the run; Parquet input is read again for that."""
+        """Write the noted documents to the file of the output, at the end of the run; Parquet input is read again."""
         copies, target = self._conversion.copies_rows, self._conversion.target
         if copies and not self._files:
             return
@@ -268,7 +279,10 @@ class KeptRows:
                 meter.show(done)
 
     def _parts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Yield each file, by where to open it, with its rows; a file that was changed since the beginning raises."""
+        """Yield the path of each Parquet file of the input with the numbers of its kept rows, from 0.
+
+        An error is raised if a file was changed since the beginning of the run.
+        """
         rows = self._noted()
         for number, (name, path) in enumerate(self._conversion.files.items()):
             first, last = np.searchsorted(rows["file"], (number, number + 1)).tolist()
@@ -280,19 +294,19 @@ class KeptRows:
                 version.check(path, name)
 
     def _noted(self) -> NDArray[Any]:
-        """Return the noted rows of Parquet."""
+        """Return the noted rows of Parquet: for each the numbers of its file and row, from 0, and its added fields."""
         self._notes.flush()
         self._notes.seek(0)
         # A column of theirs may be called "row".
         return np.frombuffer(self._notes.read(), [*_ROWS, *((f"added {name}", "<u8") for name in self._names)])
 
     def _numbers(self) -> Mapping[str, NDArray[np.int64]]:
-        """Return the number fields that kept rows of Parquet get, such as counts of copies, by column name."""
+        """Return the columns that are added to kept rows of Parquet, such as counts of copies, by name."""
         rows = self._noted() if self._names else None
         return {} if rows is None else {name: rows[f"added {name}"].astype(np.int64) for name in self._names}
 
     def _batches(self) -> Iterator[list[ConvertedRow]]:
-        """Yield the noted rows in batches; each call reads them anew."""
+        """Yield the noted documents in lists, each document as a mapping of its fields; each call reads all again."""
         rows: Iterator[ConvertedRow]
         if self._conversion.source == "parquet":
             rows = inputs.parquet.read_rows(self._parts())
@@ -322,7 +336,7 @@ class KeptRows:
 
 
 def _plain_json(line: str) -> bytes:
-    """Return a line of JSON as other programs read it: NaN, and numbers that are infinite or too large, as null."""
+    """Return a line of JSON as UTF-8, valid for all programs: NaN, infinite and too large numbers become null."""
     try:
         msgspec.json.decode(line)
     except msgspec.DecodeError:
@@ -346,7 +360,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def rows_path(path: str) -> str:
-    """Return the path of the row numbers beside an output, from which a restart continues."""
+    """Return the path of the file beside an output in which `KeptRows` notes kept rows, so that a restart has them."""
     return f"{path}.rows"
 
 
@@ -354,9 +368,9 @@ def rows_path(path: str) -> str:
 def open_kept(
     path: str | None, form: KeptForm | None, listener: RunListener, *, keep: int | None, resume: bool
 ) -> Iterator[Kept]:
-    """Open the file or folder that takes the kept documents of a run.
+    """Open the file or folder for the kept documents of a run, and yield their writer; `path` None: it writes nothing.
 
-    `keep` is how many bytes of an earlier run's file stay, 0 for a first run; None where the run cannot be continued.
+    `keep` is how many bytes of an earlier run's file stay, 0 for a first run; None if no restart can continue this run.
     `resume` says that an earlier run has begun the output.
     """
     if path is None or form is None:
@@ -390,7 +404,7 @@ def open_kept(
 
 
 def _opened(path: str, keep: int | None) -> AbstractContextManager[BinaryIO]:
-    """Open the output file; if the run cannot be continued, the file takes its name when all is written."""
+    """Open the output file, after its first `keep` bytes; if `keep` is None, it takes its name when all is written."""
     if is_remote(path):
         return created(path)
     return replacing(path) if keep is None else open_growing(path, keep)

@@ -1,1 +1,1 @@
-"""Features: from a text to its weighted features, its fingerprint and its sketch."""
+"""Features: turns texts into weighted features, such as words, and these into fingerprints; makes sketches."""

@@ -1,8 +1,8 @@
-"""Analysis: one profile's analyzer, hash and sketch make entries of texts, in the order of the input.
+"""Analysis: makes the fingerprints, sketches and other columns of documents (`Entries`) from their texts.
 
-Dictionaries, tables of weights and Unicode's data come from libraries of other people, whose versions change. The
-analysis of built-in texts is digested when an index is created, its probe, and compared before the first text of a
-process is analysed: a few milliseconds.
+The profile of an index names the analyzer and the hash. Dictionaries, tables of weights and Unicode's data come from
+libraries whose versions change. So a digest of the analysis of built-in texts, the probe, is kept when an index is
+created, and compared before the first text of a process is analysed: it takes a few milliseconds.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from simhash_hbase.rows.digests import digest_of
 
 
 class Analysed(NamedTuple):
-    """The result of analysing a chunk of documents: entries, and reasons of documents without one."""
+    """The result of analysing some documents: the entries of those with a fingerprint, and why the others have none."""
 
     entries: Entries  # Entries of the documents that have a fingerprint, in their order.
     kept: list[int]  # Positions of these documents in the chunk.
@@ -36,7 +36,7 @@ class Analysed(NamedTuple):
 
 
 def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
-    """Return the analyzer that a profile names."""
+    """Return the analyzer that a profile names; `idf` is the table of the analyzer ``learned``, None for others."""
     match profile.analyzer:
         case "jieba":
             return JiebaAnalyzer(top=profile.top, text_form=profile.text_form)
@@ -57,7 +57,7 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
 
 
 def offered_analyzer(name: str) -> Analyzer:
-    """Return the analyzer of another package; the profile's probe tells whether its features are still the same."""
+    """Return an analyzer that another installed package offers under a name, as a plugin."""
     made = offered(ANALYZERS, name)
     if made is None:
         raise errors.InvalidProfile(f"analyzer {name}: no installed package has it")
@@ -66,9 +66,9 @@ def offered_analyzer(name: str) -> Analyzer:
 
 
 class Analysis:
-    """Turns documents into entries as one profile says.
+    """Turns documents into entries, their fingerprints, sketches and other columns, by the options of one profile.
 
-    It pickles and is cheap to send to a worker process; entries do not depend on which process made them.
+    It can be pickled, and is cheap to send to a worker process: every process makes the same entries.
     """
 
     def __init__(self, profile: Profile, idf: IdfTable | None = None) -> None:
@@ -78,11 +78,11 @@ class Analysis:
         self._is_probed = False
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state to be pickled, as not probed yet: the receiving process may be on another machine."""
+        """Return the state to be pickled; the process that receives it compares the probe again, on its own machine."""
         return {**self.__dict__, "_is_probed": False}
 
     def probed(self) -> Self:
-        """Return this analysis, its profile with the probe and library versions of this machine, for a new index."""
+        """Put the probe and the library versions of this machine into the profile, for a new index; return self."""
         if self.profile.analyzer != "weighted":
             self.profile = self.profile.replace(
                 probe=probe_digest(self.fingerprinter),
@@ -95,7 +95,10 @@ class Analysis:
     def texts(
         self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
-        """Return the entries of texts, with fingerprints and sketches, and the texts that have no fingerprint."""
+        """Return the entries of texts, with fingerprints and sketches, and which texts have no fingerprint.
+
+        Raises `ProfileMismatch` if this machine makes other fingerprints than the index was made with.
+        """
         if self.profile.analyzer == "weighted":
             raise errors.InvalidProfile("analyzer weighted takes features, not texts")
         if not self._is_probed and self.profile.probe not in (None, probe_digest(self.fingerprinter)):
@@ -140,7 +143,7 @@ class Analysis:
         features: Sequence[Sequence[GivenFeature]],
         metadata: Sequence[Metadata | None] | None = None,
     ) -> Analysed:
-        """Return the entries of documents that come as weighted features; they have no sketch and no text digest."""
+        """Return the entries of documents that are given as weighted features; they have no sketch, no text digest."""
         simhashes, kept = [], []
         refused: dict[int, str] = {}
         for at, pairs in enumerate(features):
@@ -156,7 +159,7 @@ class Analysis:
     def fingerprints(
         self, ids: Sequence[str], simhashes: Sequence[int], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
-        """Return the entries of ready fingerprints; without sketches their pairs are judged by distance."""
+        """Return the entries of documents whose fingerprints were computed elsewhere; they have no sketch."""
         bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
         entries = bare if metadata is None else replace(bare, metadata=metadata)
         return Analysed(entries, list(range(len(ids))), {})
@@ -179,7 +182,7 @@ _TEXTS = (
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:
-    """Return a digest of the features, fingerprints and sketches that a fingerprinter makes of the built-in texts."""
+    """Return the probe: a digest of the features, fingerprints and sketches of the texts that are built in here."""
     simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
     sketched = Batch(_TEXTS, fingerprinter.form).sketch()
     features = [

@@ -1,4 +1,4 @@
-"""Analyzers: from a text to its features and their weights."""
+"""Analyzers: turn a text into features, such as words, with their weights."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -14,14 +14,17 @@ from simhash_hbase.profile.defaults import FOLD, TEXT_FORM, FoldName, TextForm
 
 @runtime_checkable
 class Analyzer(Protocol):
-    """Gives the features of a text."""
+    """Turns a text into weighted features, such as its words, from which a fingerprint is made."""
 
     def features(self, text: str) -> list[tuple[str, float]]:
-        """Return the features of a text with their weights, the heaviest first, ties by the feature."""
+        """Return the features of a text with their weights, the heaviest first, equal ones in the order of features."""
 
 
 class CountingAnalyzer(ABC):
-    """An analyzer whose weights are counts times a constant of the word: the kernel computes its fingerprints."""
+    """An analyzer whose features weigh their count in the text times a constant of the feature.
+
+    The fingerprints of such an analyzer are computed by the compiled code in `simhash_hbase.kernel`.
+    """
 
     top: int | None = None
     """Features to keep, the heaviest; None for all."""
@@ -32,12 +35,12 @@ class CountingAnalyzer(ABC):
 
     @property
     def form(self) -> TextForm:
-        """The form of texts in which features are counted."""
+        """The normal form into which a text is brought before its features are counted."""
         return TextForm(self.text_form, self.fold)
 
     @property
     def few(self) -> int:
-        """Most different words of a text that may be counted as one feature, the whole text; 0 where none is."""
+        """Most different words of a text so short that it may be one feature as a whole; 0: no text is."""
         return 0
 
     def __post_init__(self) -> None:
@@ -50,10 +53,10 @@ class CountingAnalyzer(ABC):
 
     @abstractmethod
     def weights(self, *, seed: int) -> Weights:
-        """Return the weights of features by their hashes, 0 for those that do not count."""
+        """Return the table of constants of features, by their hashes with `seed`; 0 for features that do not count."""
 
     def features(self, text: str) -> list[tuple[str, float]]:
-        """Return the features of a text with their weights, the heaviest first, ties by the feature."""
+        """Return the features of a text with their weights, the heaviest first, equal ones in the order of features."""
         counted = self.count(Batch([text], self.form), seed=0)
         words = zip(counted.words(), counted.counts.tolist(), strict=True)
         table = self.weights(seed=0)
@@ -64,7 +67,7 @@ class CountingAnalyzer(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class JiebaAnalyzer(CountingAnalyzer):
-    """The classical recipe: jieba's words, weighted by TF-IDF with jieba's own table.
+    """The analyzer ``jieba``: Chinese words as jieba cuts them, weighted by TF-IDF with jieba's own table.
 
     As in ``jieba.analyse.extract_tags``, words of one character and stop words are dropped and words outside the table
     get its median; term frequencies are raw counts. Case and width count, so a copy in upper case has other features.
@@ -87,7 +90,7 @@ class JiebaAnalyzer(CountingAnalyzer):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedAnalyzer(CountingAnalyzer):
-    """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
+    """The analyzer ``learned``: all words, lower-cased, weighted by TF-IDF with a table learned from users' documents.
 
     Copies that differ only in case, in width or in another compatible form of characters have the same features: the
     text is brought to NFKC and lower case before it is cut. So have copies with blanks between Chinese characters, and
@@ -111,7 +114,10 @@ class LearnedAnalyzer(CountingAnalyzer):
 
     @property
     def few(self) -> int:
-        """Most different words of a text that may be counted as one feature: words of underscores alone come on top."""
+        """Most different words of a text so short that it may be one feature as a whole: 4 for each of its characters.
+
+        Words of underscores alone add to the words of the normal form, by whose characters a text is short.
+        """
         return 4 * self.whole
 
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
@@ -128,7 +134,7 @@ class LearnedAnalyzer(CountingAnalyzer):
 
 @dataclass(frozen=True, kw_only=True)
 class ShingleAnalyzer(CountingAnalyzer):
-    """Runs of characters of the normalised text; needs no dictionary.
+    """The analyzer ``shingle``: all runs of `size` characters of the normalised text; needs no dictionary.
 
     Examples
     --------
@@ -159,8 +165,8 @@ class ShingleAnalyzer(CountingAnalyzer):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedAnalyzer:
-    """The caller brings features and weights; a text has none here."""
+    """The analyzer ``weighted``, of an index whose callers give features and weights themselves; it takes no texts."""
 
     def features(self, text: str) -> list[tuple[str, float]]:
-        """Raise `InvalidArgument`: pass features instead."""
+        """Raise `InvalidArgument`, since an index with this analyzer takes features, not texts."""
         raise InvalidArgument(f"an index of weighted features takes features, not text ({text[:20]!r})")

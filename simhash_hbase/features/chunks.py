@@ -1,4 +1,7 @@
-"""From records to entries: chunks of the input, analysed in one process or several, in the order of the input."""
+"""Analysis of a stream of records in chunks of up to 1,000 documents, by one process or several.
+
+The chunks come out in the order of the input.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ Payload = tuple[str, list[str], list[Any], list[Any] | None]
 
 
 def payload(documents: Sequence[Document | Page]) -> Payload:
-    """Return the arguments of a worker's job on documents: all have texts or pages, or features, or fingerprints."""
+    """Return the documents as arguments of `analyse_chunk`, which a worker process calls.
+
+    All documents must be of one kind: texts and pages, features, or fingerprints.
+    """
     ids = [document.id for document in documents]
     metadata = [document.metadata for document in documents] if any(each.metadata for each in documents) else None
     for kind, name in (("fingerprints", "simhash"), ("features", "features")):
@@ -50,7 +56,7 @@ def payload(documents: Sequence[Document | Page]) -> Payload:
 
 @dataclass(slots=True)
 class Chunk:
-    """Consecutive records of the input, which are analysed together."""
+    """Consecutive records of the input, up to 1,000, which are analysed together; refused records are among them."""
 
     documents: list[Document | Page] = field(default_factory=list)
     """Records that were read completely. After analysis the only pages left are refused ones."""
@@ -76,7 +82,7 @@ class Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether the chunk has enough records or characters."""
+        """Whether the chunk has so many records or characters that the next record begins another chunk."""
         return bool(self._is_enough(self.records, self.characters))
 
     def fitting(self, characters: NDArray[np.int64]) -> int:
@@ -90,7 +96,7 @@ class Chunk:
 
     @property
     def entries(self) -> Entries:
-        """The entries; only after analysis."""
+        """The entries of the documents that have a fingerprint; only after analysis."""
         return self.analysed.entries
 
     @property
@@ -102,7 +108,7 @@ class Chunk:
 
 
 def characters_of(record: Scanned) -> int:
-    """Return the number of characters of a text, estimated from the bytes for a page or a refused record."""
+    """Return the number of characters of a record's text; of a page or refused record, an estimate by its bytes."""
     if isinstance(record, Document):
         return len(record.text or "")
     return len(record.content if isinstance(record, Page) else record.raw) // BYTES_A_CHARACTER
@@ -116,11 +122,11 @@ def analyse(
     pool: Workers | None = None,
     soon: bool = False,
 ) -> Generator[Chunk, None, None]:
-    """Yield the analysed chunks of a stream of records: pages extracted, documents fingerprinted and sketched.
+    """Yield the chunks of a stream of records after analysis: pages have texts, documents fingerprints and sketches.
 
-    An input of one chunk starts no process; a pool that is already there, of one process fewer than `workers`, is at
-    work from the first chunk on, and closed. Where results are wanted soon, the first chunks are short. Without an
-    analysis pages are extracted only, and chunks have no entries.
+    An input of one chunk starts no process. A `pool` of ``workers - 1`` processes that was started before works from
+    the first chunk on, and is closed at the end. `soon` makes the first chunks short, so that results come soon. If
+    `analysis` is None, only the texts of pages are extracted, and chunks have no entries.
     """
     records = iter(records)
     if soon:
@@ -146,7 +152,7 @@ def analyse(
 
 @dataclass(slots=True)
 class Job(Generic[T]):
-    """A call that any process can make, and a function of this process that receives the result."""
+    """A function call for a worker process or this one, and the function that takes its result in this process."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -155,10 +161,10 @@ class Job(Generic[T]):
 
 
 def run_jobs(jobs: Iterable[Job[T]], analysis: Analysis | None, pool: Workers, *, workers: int) -> Iterator[T]:
-    """Yield the results of jobs in their order, and close the pool.
+    """Have a pool of processes do jobs; yield the results in the order of the jobs, and close the pool.
 
-    This process works, too, whenever the next result is not ready. So one that takes its time to start delays nothing,
-    and two are never slower than one.
+    This process does jobs, too, while the next result is not ready. So a process that starts slowly delays nothing, and
+    two processes are never slower than one.
     """
     with closing(pool):
         pool.begin(analysis)
@@ -172,15 +178,16 @@ def run_jobs(jobs: Iterable[Job[T]], analysis: Analysis | None, pool: Workers, *
 
 
 def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chunk:
-    """Return documents as one analysed chunk; all must have a text, all features, or all a fingerprint.
+    """Analyse documents in this process, and return them as one chunk.
 
-    Without an analysis they may be of any kinds.
+    All must have a text, all features, or all a fingerprint. If `analysis` is None, nothing is analysed, and they may
+    be of several kinds.
     """
     return analysed(Chunk(list(documents), records=len(documents)), analysis)
 
 
 def _next(waiting: deque[tuple[Job[T], Future[Any]]], analysis: Analysis | None) -> T:
-    """Return the first result when it is there; until then do jobs that no process has begun."""
+    """Remove the first job from `waiting` and return its result; until it is ready, do jobs that no process does."""
     first, future = waiting.popleft()
     for job, other in ((first, future), *waiting):
         if future.done():
@@ -191,12 +198,16 @@ def _next(waiting: deque[tuple[Job[T], Future[Any]]], analysis: Analysis | None)
 
 
 def analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
-    """Return the chunk after its analysis in this process."""
+    """Analyse a chunk in this process, and return it."""
     return finish(chunk, analyse_chunk(analysis, *payload(chunk.documents)))
 
 
 def chunked(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:
-    """Yield the chunks of a stream of records, one for each share: it is full at 1 / share of a whole one's size."""
+    """Cut a stream of records into chunks, and yield these; each has 1 / share of the size of a whole chunk.
+
+    `shares` has a number for each chunk; by default all chunks are whole ones. The stream may have more records than
+    these chunks take.
+    """
     for share in shares:
         chunk = Chunk(share=share)
         for record in records:
@@ -209,7 +220,7 @@ def chunked(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> It
 
 
 class ChunkResults(NamedTuple):
-    """The results of a worker's job on a chunk."""
+    """The results of `analyse_chunk`, which a worker process sends back: entries, and documents made from pages."""
 
     analysed: Analysed
     extracted: dict[int, Document]  # Documents of the pages that have text, by their positions.
@@ -218,7 +229,11 @@ class ChunkResults(NamedTuple):
 def analyse_chunk(
     analysis: Analysis | None, kind: str, ids: list[str], what: list[Any], metadata: list[Any] | None
 ) -> ChunkResults:
-    """Return the entries and extracted pages of a chunk's payload, in any process; no entries without an analysis."""
+    """Analyse the documents of a chunk, in a worker process or this one; return entries and documents made from pages.
+
+    The arguments after `analysis` are those that `payload` returns; `what` has the texts, features or fingerprints. If
+    `analysis` is None, there are no entries.
+    """
     records = {at: extract(page) for at, page in enumerate(what) if isinstance(page, Page)}
     documents = {at: record for at, record in records.items() if isinstance(record, Document)}
     refused = {at: record.reason for at, record in records.items() if isinstance(record, Reject)}
@@ -238,7 +253,7 @@ def analyse_chunk(
 
 
 def finish(chunk: Chunk, done: ChunkResults) -> Chunk:
-    """Return a chunk with the results of its job: entries, and rejects in place of documents without features."""
+    """Put the results of `analyse_chunk` into a chunk and return it; documents without fingerprint become rejects."""
     chunk.analysed = done.analysed
     for at, extracted in done.extracted.items():
         chunk.documents[at] = replace(extracted, raw=chunk.documents[at].raw)

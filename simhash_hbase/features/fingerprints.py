@@ -40,7 +40,7 @@ _BLOCK = 12  # Bytes that lookup3 takes in at a time.
 
 
 def integer_weights(features: Iterable[GivenFeature]) -> tuple[list[str | int], list[int]]:
-    """Return features and, in units of 1/65,536, their weights."""
+    """Return a list of the features and a list of their weights, as integers in units of 1/65,536."""
     names: list[str | int] = []
     weights: list[int] = []
     for feature in features:
@@ -114,7 +114,9 @@ def fingerprint(features: Iterable[GivenFeature], *, hash: str = "murmur3", seed
 
 
 class Fingerprinter:
-    """Fingerprints texts by one analyzer and one hash; raises `InvalidProfile` where they do not go together.
+    """Makes the SimHash fingerprints of texts by one analyzer and one hash.
+
+    `InvalidProfile` is raised if these do not go together.
 
     Parameters
     ----------
@@ -123,8 +125,9 @@ class Fingerprinter:
 
     Notes
     -----
-    Threads may share one. Hash ``murmur3`` is the kernel's; with another one each word is hashed by itself, which takes
-    many times as long. It pickles small: weights are computed anew, and fingerprints that it remembers go along.
+    Threads may share one. Compiled code computes the hash ``murmur3``; with another one each word is hashed by itself,
+    which takes many times as long. Pickled it is small: weights are computed again, and fingerprints that it remembers
+    are included.
 
     Examples
     --------
@@ -146,7 +149,10 @@ class Fingerprinter:
         self._outlines: set[tuple[int, str]] = set()  # The outlines of all known texts.
 
     def remember(self, texts: Iterable[CutTexts], *, workers: int = 1) -> None:
-        """Fingerprint texts whose words are already counted, and keep the results for `fingerprint_batch`."""
+        """Make the fingerprints of texts whose words are counted already, and keep them for `fingerprint_batch`.
+
+        When the same texts come again there, they need not be cut into words again. `workers` is a number of threads.
+        """
         analyzer = self.analyzer
         # Choosing the heaviest features takes the words themselves, not only their counts.
         if self.hash != "murmur3" or not isinstance(analyzer, CountingAnalyzer) or analyzer.top is not None:
@@ -194,7 +200,7 @@ class Fingerprinter:
     def fingerprint_features_many(
         self, documents: Sequence[Sequence[GivenFeature]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return fingerprints and feature counts as `fingerprint_many` does, for documents whose features are given."""
+        """Return fingerprints and feature counts as `fingerprint_many` does, of documents given by their features."""
         simhashes = np.zeros(len(documents), np.uint64)
         counts = np.zeros(len(documents), np.int32)
         for number, features in enumerate(documents):
@@ -254,7 +260,7 @@ With ``none`` the features are the hashes: integers from 0 to 2**64 - 1.
 
 
 def check_hash(hash: str, seed: int) -> None:
-    """Raise `InvalidProfile` if the hash is unknown, or does not go with the seed."""
+    """Raise `InvalidProfile` if the name of a hash is unknown, or the seed is not one that the hash takes."""
     if hash not in HASHES:
         raise InvalidProfile(f"hash is {hash!r}: wanted one of {', '.join(HASHES)}")
     if not 0 <= seed <= _MASK32:

@@ -1,4 +1,8 @@
-"""From parts of an input to entries: a worker process reads and analyses each part, and sends back columns."""
+"""Reading and analysis of an input by worker processes, which read and analyse one part of it, some megabytes, each.
+
+The results are the same chunks of documents that `simhash_hbase.features.chunks.analyse` makes in one stream, but
+without the texts.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class PartedInput:
-    """An input that is read part by part.
+    """An input that worker processes read in parts, such as some megabytes of a file.
 
     Attributes
     ----------
@@ -70,14 +74,17 @@ class PartedInput:
 
 
 class Outline(NamedTuple):
-    """The figures of records by which they are cut into chunks: which are documents, and the characters of each."""
+    """Two columns about consecutive records, by which these are cut into chunks without their texts.
+
+    They say which records are documents, not refused ones, and how many characters each record has.
+    """
 
     are_documents: NDArray[np.bool_]
     characters: NDArray[np.int64]
 
     @classmethod
     def of(cls, chunk: Chunk) -> Self:
-        """Return the outline of a chunk before its analysis."""
+        """Return the outline of a chunk's records before its analysis."""
         are_documents = np.ones(chunk.records, np.bool_)
         are_documents[np.array(chunk.order, np.intp) + np.arange(len(chunk.order))] = False
         characters = np.zeros(chunk.records, np.int64)
@@ -86,20 +93,23 @@ class Outline(NamedTuple):
         return cls(are_documents, characters)
 
     def analysed(self, chunk: Chunk) -> Outline:
-        """Return the outline after analysis: documents that it refused no longer count as documents."""
+        """Return the outline after the analysis of `chunk`: documents that were refused do not count as documents."""
         have_entries = self.are_documents.copy()
         have_entries[np.flatnonzero(have_entries)[list(chunk.analysed.refused)]] = False
         return Outline(have_entries, self.characters)
 
     @classmethod
     def joined(cls, outlines: Iterable[Outline]) -> Outline:
-        """Return the outlines of consecutive records as one."""
+        """Return several outlines, of records that follow each other, as one."""
         columns = zip(*outlines, strict=True)
         return cls(*map(np.concatenate, columns))
 
 
 class PartResults(NamedTuple):
-    """The results of a part, in columns; columns of documents have a value for each document with an entry."""
+    """The documents of a part after analysis, as columns that a worker process sends back, without the texts.
+
+    A column about documents has a value for each document with an entry.
+    """
 
     outline: Outline  # Figures of all records.
     entries: Entries
@@ -116,9 +126,9 @@ class PartResults(NamedTuple):
 
 
 def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartResults | None:
-    """Return the results of reading a part and analysing its documents, in any process; texts are not among them.
+    """Read a part of the input, analyse its documents, and return the results; a worker process runs this.
 
-    None means: the results have more than `RESULT_BYTES`, so the part must be read as a stream.
+    None is returned if the results have more than `RESULT_BYTES`: the part must then be read as a stream.
     """
     progress, size = Progress(), 0
     outlines, entries = [], []
@@ -167,7 +177,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
 
 
 class AnalysedRecords(NamedTuple):
-    """Analysed records of a stretch of the input, without texts."""
+    """The records of a part of the input, or of a chunk, after analysis and without texts."""
 
     outline: Outline
     entries: Entries
@@ -177,7 +187,7 @@ class AnalysedRecords(NamedTuple):
 
     @classmethod
     def of_part(cls, part: Part, results: PartResults) -> Self:
-        """Return the records of a part; the bytes of lines are read again where they are wanted."""
+        """Return the records of a part from its results; the bytes of records, if asked for, are read from the file."""
         entries = results.entries
         documents = DocumentColumns(
             entries.ids,
@@ -199,7 +209,7 @@ class AnalysedRecords(NamedTuple):
 
 
 class Chunker:
-    """Makes chunks of analysed records: the same ones that a stream of the records would make."""
+    """Puts analysed records, which come in pieces of any size, together into the chunks that one stream would give."""
 
     def __init__(self, progress: Progress, shares: Iterable[int]) -> None:
         self._progress = progress
@@ -209,7 +219,7 @@ class Chunker:
         self._documents: list[DocumentColumns] = []
 
     def chunks(self, pieces: Iterable[AnalysedRecords]) -> Iterator[Chunk]:
-        """Yield the chunks of all analysed records, which come in pieces in the order of the input."""
+        """Yield the chunks of all analysed records; `pieces` come in the order of the input."""
         for piece in pieces:
             self._progress.add(piece.progress)
             # Documents and refused records before each record.
@@ -245,10 +255,11 @@ class Chunker:
 def analyse_parts(
     parted: PartedInput, analysis: Analysis, pool: Workers, *, workers: int, soon: bool
 ) -> Generator[Chunk, None, None]:
-    """Yield the chunks that `analyse` makes of the same input, but without texts, and close the pool.
+    """Have a pool read and analyse the parts of an input; yield the chunks of documents, and close the pool.
 
-    This process reads only what cannot be divided, such as a long compressed file or a pipe, parts whose results are
-    too large to be held, and the records that are passed over.
+    The chunks are those that `analyse` yields for the same input, but without texts. This process itself reads files
+    that cannot be divided, such as a long compressed file or a pipe, parts whose results are too large to be sent, and
+    the records that are skipped.
     """
     check_readable(parted.sources, parted.options)
     progress, advice = Progress(), _Advice(parted.options)
@@ -290,14 +301,17 @@ def analyse_parts(
 
 
 class _Advice:
-    """Leaves out advice that an earlier part of the same file has given: a file gives it once."""
+    """Removes advice from the reasons of refused records, except at the first one of each file.
+
+    Advice is the end of a reason, such as which option to use; parts of a file, read apart, each begin with one.
+    """
 
     def __init__(self, options: InputOptions) -> None:
         self._options = options
         self._is_given = False
 
     def given(self, part: Part, records: Iterable[R]) -> Iterator[R]:
-        """Yield the records of the next part of the input; records of files that are not divided stay as they are."""
+        """Yield the records of the next part of the input, without repeated advice; those of undivided files stay."""
         if part.stop is None:
             yield from records
             return

@@ -1,4 +1,7 @@
-"""Worker processes that analyse: one, which does a job at a time within a limit of time, and a pool of them."""
+"""Worker processes for analysing documents: a single one, whose jobs may have a time limit, and a pool of several.
+
+A job is a call of a function of this package; its first argument is the analysis that the process was given.
+"""
 
 import os
 import resource
@@ -26,14 +29,15 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class TooMuchWork(SimhashError):
-    """A job was ended because it took too long."""
+    """A job of a worker process was ended because it took more time than allowed."""
 
 
 class Worker:
-    """A worker process, which is started for its first job or ahead of it, and again after a job that ended it.
+    """A worker process that does one job at a time; it is started for its first job, or before by `start`.
 
-    One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
-    replaced, so that a single text does not cost memory for ever. `niceness` is added to that of this process.
+    A process that has ended, also by a job, is started again for the next one. One thread may call at a time; any
+    thread may close. A process that has grown by more than `most_grown` bytes is replaced, so that a single text does
+    not cost memory for ever. `niceness` is added to that of this process.
     """
 
     def __init__(self, analysis: Analysis | None = None, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
@@ -47,12 +51,16 @@ class Worker:
         self._is_closed = False
 
     def start(self) -> None:
-        """Start the process, ahead of its first job."""
+        """Start the process before its first job, so that the job need not wait for that."""
         with self._lock:
             self._process, self._pipe = self._spawned()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
-        """Return the result of a function, called in the process with its analysis; 0 `seconds` are no limit."""
+        """Call a function in the process, with the analysis as first argument, and return its result.
+
+        `seconds` is the limit of processor time, 0 for none. Raises `TooMuchWork` beyond it, `WorkerLost` if the
+        process was ended from outside, else the function's own error.
+        """
         pipe = self._started() or self._started()
         if pipe is None:
             raise WorkerLost(WORKER_LOST)
@@ -73,12 +81,12 @@ class Worker:
         return answer
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process at once, also in the middle of a job."""
         self._is_closed = True
         self._end(0)
 
     def _started(self) -> connection.Connection | None:
-        """Return the pipe of a process that waits for a job; None when the process has ended instead."""
+        """Start the process if it does not run, and return the pipe to it when it waits for a job; None if it ended."""
         try:
             with self._lock:
                 if self._is_closed:
@@ -113,7 +121,7 @@ class Worker:
         return process, ours
 
     def _end(self, patience_s: float) -> int | None:
-        """End the process, unless it has ended, and return its exit code."""
+        """End the process, if it has not ended within `patience_s` seconds; return its exit code, None without one."""
         with self._lock:
             process, pipe = self._process, self._pipe
             self._process = self._pipe = None
@@ -128,7 +136,7 @@ class Worker:
 
 
 class Workers:
-    """A pool of worker processes, started for their first jobs or ahead of them; one thread waits for each.
+    """A pool of worker processes, each started for its first job, or before by `start`; a thread waits for each.
 
     Not `concurrent.futures.ProcessPoolExecutor`: in Python 3.11 its own thread fails when a process is killed while
     another one starts, and the new one may never be told to end. Here a process that is lost costs its job only.
@@ -142,13 +150,13 @@ class Workers:
         self._is_ahead = False
 
     def start(self) -> None:
-        """Start all processes, ahead of an analysis; jobs until then are called with none."""
+        """Start all processes before the analysis is known; until `begin` jobs get None as their first argument."""
         self._is_ahead = True
         for worker in self._all:
             worker.start()
 
     def begin(self, analysis: Analysis | None) -> None:
-        """Set the analysis of later jobs, and send it now to processes that were started ahead."""
+        """Set the analysis that is the first argument of later jobs; send it now to processes that are started."""
         for worker in self._all:
             worker.analysis = analysis
         if self._is_ahead:
@@ -157,7 +165,7 @@ class Workers:
                 self.submit(_nothing)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Call a function of this package in a process, with the process's analysis first; return its future."""
+        """Have a free process call a function of this package, the analysis as first argument; return its future."""
 
         def call() -> T:
             worker = self._free.pop()
@@ -169,19 +177,22 @@ class Workers:
         return self._threads.submit(call)
 
     def close(self) -> None:
-        """End the processes; jobs that are waiting or under way are given up."""
+        """End all processes at once; jobs that wait or are being done are dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._all:
             worker.close()
 
 
 def _nothing(_: Analysis | None) -> None:
-    """Do nothing: a job that makes the process of a worker start, import the package and receive its analysis."""
+    """Do nothing, as a job: so a process starts, imports the package and receives the analysis before it has work."""
 
 
 def _serve(pipe: connection.Connection, most_grown: int, niceness: int) -> None:
     def end_with_parent() -> None:
-        """Wait for the parent's end: a parent that is killed closes no pipe that another process has inherited."""
+        """Wait until the parent process ends, then end this one.
+
+        The end of the pipe is no sign of that: other processes may have inherited its other side.
+        """
         parent = parent_process()
         if parent is not None:
             parent.join()

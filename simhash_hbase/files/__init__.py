@@ -1,1 +1,1 @@
-"""Files: where bytes lie, on this machine or in a remote store, and errors that name the place."""
+"""Files on this machine, and files of object stores and web servers; their errors name the file."""

@@ -1,4 +1,7 @@
-"""Files whose errors name them: the system says that a disk is full, not which."""
+"""Files on this machine: opened, replaced as a whole, and safe from links that other users have made.
+
+Their errors name the file: the system's own error says that a disk is full, but not which file was written.
+"""
 
 import errno
 import io
@@ -25,7 +28,7 @@ _DESCRIPTORS = re.compile(r"/proc/(self|thread-self|\d+)/fd")
 
 @contextmanager
 def placed(place: str | os.PathLike[str]) -> Iterator[None]:
-    """Add a path to those errors of the system in the block that name no file.
+    """Add a path to an `OSError` of the block that names no file.
 
     Examples
     --------
@@ -44,7 +47,7 @@ def placed(place: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def placed_database(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise SQLite's errors as errors of the system that name the folder of the database."""
+    """Turn an error of SQLite in the block, such as a full disk, into an `OSError` that names the database's folder."""
     import sqlite3  # noqa: PLC0415 - few runs have a database
 
     try:
@@ -56,7 +59,7 @@ def placed_database(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 class _Placed(io.FileIO):
-    """A file that names itself, or its folder, in the errors of writing."""
+    """A file whose errors of writing name `place`: its path, or its folder if it has no name."""
 
     def __init__(self, file: str | int, mode: str, place: str) -> None:
         # A link that somebody puts there meanwhile is not followed.
@@ -69,7 +72,7 @@ class _Placed(io.FileIO):
 
 
 class _Grown(_Placed):
-    """A file that names itself, and will be cut after an error of writing."""
+    """The raw file of a `GrowingFile`: it remembers a failed write, and how many bytes then stay."""
 
     failed = False
     kept = 0  # Its first bytes, whole records, which stay.
@@ -85,7 +88,7 @@ class _Grown(_Placed):
 
 
 class GrowingFile(io.BufferedRandom):
-    """A file that grows under its own name; after a failed write it ends where it was last flushed."""
+    """A file to which records are appended; after a failed write it is cut to its length at the last flush."""
 
     def __init__(self, raw: _Grown, size: int = 0) -> None:
         super().__init__(raw)
@@ -93,12 +96,12 @@ class GrowingFile(io.BufferedRandom):
         raw.kept = size
 
     def flush(self) -> None:
-        """Hand buffered bytes to the system; callers flush after whole records."""
+        """Hand buffered bytes to the system, and note the length; to be called after whole records only."""
         super().flush()
         self._file.kept = self.tell()
 
     def close(self) -> None:
-        """Close the file; after a failed write it is cut to the last flush, so that no part of a record stays."""
+        """Close the file; after a failed write cut it to its length at the last flush: no part of a record stays."""
         if self._file.failed and not self.closed:
             self._file.truncate(self._file.kept)
             self._file.close()  # The buffer's bytes must not follow.
@@ -106,16 +109,16 @@ class GrowingFile(io.BufferedRandom):
 
 
 def open_new(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file that is not there yet for writing; errors name it."""
+    """Create a file and open it for writing; it is an error if it exists. Errors name the file."""
     name = os.fspath(path)
     return cast("BinaryIO", io.BufferedWriter(_Placed(name, "x", name)))
 
 
 def open_growing(path: str | os.PathLike[str], size: int = 0, *, follow: bool = True) -> BinaryIO:
-    """Open a file that is written under its name, after its first `size` bytes; without any it is a new file.
+    """Open a file for appending, and cut it to its first `size` bytes; with 0 a new file takes the place of an old one.
 
-    Devices and pipes are written to as they are. A link is followed where the user has named the file, if it is the
-    user's own.
+    A device or a pipe is just opened. With `follow`, for paths that the user has named, a link is followed if it is the
+    user's own; else the path itself must be the file.
     """
     name = os.fspath(path)
     target = target_of(name) if follow else name
@@ -141,7 +144,7 @@ _UNREAD = "{} is a pipe that nobody reads: start its reader first, or name a fil
 
 
 def open_device(path: str) -> BinaryIO:
-    """Open a device, a pipe or a descriptor of this process for writing; a pipe that nobody reads is an error."""
+    """Open a device, a named pipe or a path such as ``/dev/fd/3`` for writing; a pipe that nobody reads is an error."""
     try:
         number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
     except OSError as error:
@@ -154,7 +157,7 @@ def open_device(path: str) -> BinaryIO:
 
 
 class WatchedPipes:
-    """The named pipes among paths that are written later, held open until then, so that their readers see no end.
+    """The named pipes among `paths`, which are written later: it holds them open, so that their readers see no end.
 
     Raises
     ------
@@ -176,18 +179,18 @@ class WatchedPipes:
             raise
 
     def check(self) -> None:
-        """Raise InvalidArgument when the reader of one of the pipes has gone."""
+        """Raise InvalidArgument if the reader of one of the pipes has closed it."""
         for number, _ in self._poll.poll(0):
             raise InvalidArgument(_UNREAD.format(self._pipes[number].name))
 
     def close(self) -> None:
-        """Let go of the pipes: their readers see the end when what writes to them is closed, too."""
+        """Close the pipes here; a reader sees the end when the file that writes to its pipe is closed, too."""
         for pipe in self._pipes.values():
             pipe.close()
 
 
 def check_links(path: str | os.PathLike[str]) -> None:
-    """Raise if a path leads through a link that another user may have planted, at any of its folders or its end.
+    """Raise an error if a folder of a path, or its end, is a symbolic link that another user may have made as a trap.
 
     A link of root or of this user is followed anywhere, a link of another user only in a folder that not everybody may
     write to.
@@ -224,12 +227,12 @@ def check_links(path: str | os.PathLike[str]) -> None:
 
 
 def _steps(path: str) -> list[str]:
-    """Return the parts of a path, the last one first, without those that lead nowhere."""
+    """Return the names in a path, the last one first, without empty ones and ``.``."""
     return [part for part in reversed(path.split(os.sep)) if part not in {"", os.curdir}]
 
 
 def followed(path: str | os.PathLike[str]) -> str:
-    """Return the path to which a name leads, through links of the user or of root; a name that is no link stays.
+    """Return the path to which a symbolic link leads, if the link is the user's or root's; other paths are returned.
 
     Raises
     ------
@@ -248,7 +251,7 @@ def followed(path: str | os.PathLike[str]) -> str:
 
 
 def target_of(path: str | os.PathLike[str]) -> str:
-    """Return the path of the file that is written under a name, where its links lead.
+    """Return the path of the file to write when a user names `path`: links are followed, as `followed` does.
 
     Raises
     ------
@@ -270,19 +273,19 @@ def target_of(path: str | os.PathLike[str]) -> str:
 
 
 def is_regular(target: str) -> bool:
-    """Return whether a path is that of a file, or of one yet to be made, not of a device, a pipe or a descriptor."""
+    """Return whether a path is that of a regular file or a link, or does not exist; False for devices and pipes."""
     if is_descriptor(target):
         return False
     return not os.path.lexists(target) or os.path.islink(target) or os.path.isfile(target)
 
 
 def is_named_pipe(path: str) -> bool:
-    """Return whether a path is that of a pipe in a folder, not of an open one which this process inherited."""
+    """Return whether a path is that of a named pipe (FIFO), not one such as ``/dev/fd/3`` of an open file."""
     return not is_descriptor(path) and os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def is_descriptor(path: str) -> bool:
-    """Return whether a name, such as ``/dev/fd/3``, is that of an open file which this process inherited."""
+    """Return whether a path, such as ``/dev/fd/3``, stands for an open file of this process."""
     folder = os.path.dirname(path)
     return path in ("/dev/stdout", "/dev/stderr") or folder == "/dev/fd" or _DESCRIPTORS.fullmatch(folder) is not None
 
@@ -297,7 +300,7 @@ def open_temporary() -> BinaryIO:
 
 
 class RecordFile:
-    """Records in a temporary file, read again by their numbers, from 0; 8 bytes of memory each."""
+    """Byte strings in a temporary file, which are read again by their numbers, from 0; each needs 8 bytes of memory."""
 
     def __init__(self) -> None:
         self._file = open_temporary()
@@ -314,7 +317,7 @@ class RecordFile:
         return len(self._ends) - 1
 
     def append(self, record: bytes) -> None:
-        """Write a record, whose number is how many records came before it."""
+        """Write a record at the end; its number is the number of records before it."""
         if not self._is_at_end:
             self._file.seek(self._ends[-1])
             self._is_at_end = True
@@ -322,7 +325,7 @@ class RecordFile:
         self._ends.append(self._ends[-1] + len(record))
 
     def size(self, number: int) -> int:
-        """Return how many bytes a record has."""
+        """Return how many bytes the record with a number has."""
         return self._ends[number + 1] - self._ends[number]
 
     def read(self, number: int) -> bytes:
@@ -338,10 +341,11 @@ class RecordFile:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[BinaryIO]:
-    """Yield a new file that replaces `path` at the end; an error or a crash leaves the old one or the new one, whole.
+    """Yield a new file that takes the place of `path` after the block; after an error the old file is still there.
 
-    A link is followed where the user has named the file, if it is the user's own, and a device or a pipe is written to
-    as it is. Without `follow` the new file takes the place of either.
+    So even a crash leaves the old file or the new one, whole. With `follow`, for paths that the user has named, a link
+    is followed if it is the user's own, and a device or a pipe is written to directly. Without `follow` the new file
+    takes the place of the link or the pipe itself.
     """
     name = os.fspath(path)
     target = target_of(name) if follow else name
@@ -369,9 +373,10 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
 
 
 def write_below(folder: str | os.PathLike[str], name: str, data: bytes, *, completes: bool = False) -> None:
-    """Write a new file below a folder, through no link; after an error it is not there.
+    """Write a new file below a folder, following no link; `name` is its relative path, whose folders are made.
 
-    A part of the same file that a crash left is replaced where the caller `completes` an earlier run.
+    It is an error if the file exists. With `completes` a file that holds only a first part of `data`, or all, is
+    replaced: a crash of an earlier run has left it. After an error in writing there is no file.
     """
     *above, last = PurePath(name).parts
     with _folder_below(folder, above) as parent, placed(os.path.join(folder, name)):
@@ -391,7 +396,10 @@ def write_below(folder: str | os.PathLike[str], name: str, data: bytes, *, compl
 
 @contextmanager
 def _folder_below(folder: str | os.PathLike[str], names: Iterable[str]) -> Iterator[int]:
-    """Yield the descriptor of a folder below another one, opened through no link, and made where there is none."""
+    """Yield the descriptor of a folder below another one, by the names on the way; missing folders are made.
+
+    No link is followed.
+    """
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     path = os.fspath(folder)
     try:
@@ -413,7 +421,10 @@ def _folder_below(folder: str | os.PathLike[str], names: Iterable[str]) -> Itera
 
 
 def _begins(name: str, parent: int, data: bytes) -> bool:
-    """Return whether there is a file of this name which holds the first of `data`'s bytes, or all, and nothing else."""
+    """Return whether a file exists whose whole content is the beginning of `data`, or all of it.
+
+    `parent` is the descriptor of the file's folder.
+    """
     try:
         number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
     except OSError:  # Nothing, or a link.
@@ -423,7 +434,7 @@ def _begins(name: str, parent: int, data: bytes) -> bool:
 
 
 def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:
-    """Flush a file and sync it to the disk."""
+    """Flush a file and sync it to the disk; an error names `path`."""
     file.flush()
     if not isinstance(file, io.RawIOBase | io.BufferedIOBase):
         return  # An upload, which is durable at its end.
@@ -437,7 +448,10 @@ def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:
 
 
 def read_setting(name: str, variables: Mapping[str, str]) -> str:
-    """Return the variable `name`, else the content of the file that ``NAME_FILE`` names, else an empty string."""
+    """Return a setting from environment variables: the value of `name`, or else the content of a file.
+
+    The variable ``NAME_FILE`` has the path of that file. Without either the setting is an empty string.
+    """
     if value := variables.get(name, ""):
         return value.strip()
     path = variables.get(f"{name}_FILE", "")

@@ -1,4 +1,4 @@
-"""Files of object stores and web servers, by fsspec: listed, read on after a failure, written whole."""
+"""Files of object stores and web servers, by the library fsspec: listing, reading with retries, and writing."""
 
 import glob
 import re
@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"""\b[a-z0-9]+://\S+?(?=[])>"',.;:]*(?:\s|$))""", re.IGNO
 
 
 class RemoteFile(NamedTuple):
-    """A file of an object store or a web server, as it was listed."""
+    """A file of an object store or a web server, with the facts that a listing gives."""
 
     url: str
     name: str  # The path below the folder that was named, else the address up to the end of its path.
@@ -38,12 +38,15 @@ def is_remote(name: str) -> bool:
 
 
 def is_folder(url: str) -> bool:
-    """Return whether an address names all files that begin with it."""
+    """Return whether a name is a remote address that ends with ``/``, and so stands for all files below it."""
     return is_remote(url) and url.endswith("/")
 
 
 def remote_files(url: str) -> Iterator[RemoteFile]:
-    """Yield the files that an address names: one, those of a pattern, or those of a folder, sorted, not hidden ones."""
+    """Yield the files that a remote address stands for: one file, those of a pattern, or those of a folder.
+
+    They are sorted; hidden files of a folder, whose names begin with a dot, are left out.
+    """
     address = _Address(url)
     with address.sentences():
         system, path = address.system()
@@ -75,7 +78,7 @@ def shown(name: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a message of a library with its addresses as `shown` writes them."""
+    """Return a message of a library in which the addresses have no query, user and password, which may be secrets."""
     return _ADDRESS.sub(lambda address: _cut(address[0]), text)
 
 
@@ -99,14 +102,14 @@ def _file(url: str, name: str, info: dict[str, Any]) -> RemoteFile:
 
 
 class _Address:
-    """The address of a file or folder in an object store or on a web server, and its client."""
+    """The address of a file or folder in an object store or on a web server, and the ways to read from it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.is_web = url.startswith("http")  # Unlike an object store it lists nothing and is not written to.
 
     def system(self) -> tuple[Any, str]:
-        """Return the file system of fsspec for the address, and the path in it."""
+        """Return fsspec's file system object for the address, and the path of the file in it."""
         scheme, _, rest = self.url.partition("://")
         host = re.split("[/?#]", rest, maxsplit=1)[0] if not self.is_web else ""
         # A password with a slash ends at it here; the one name with colons is that of an access point.
@@ -125,7 +128,11 @@ class _Address:
         return system, path
 
     def read(self, size: int, at: int, stop: int | None, version: dict[str, str]) -> Iterator[bytes]:
-        """Yield the bytes from `at` to `stop` or the end; add the store's marks of the content to `version`."""
+        """Yield the bytes of the file from `at` to `stop`, or if that is None to the end, in chunks of up to `size`.
+
+        After a failure it tries again from there, up to 5 times in a row. `version` holds marks of the content, such as
+        an ETag, by which a file that changes meanwhile is noticed; it is filled at the first read.
+        """
         failures = 0
         while True:
             try:
@@ -145,7 +152,10 @@ class _Address:
                 return
 
     def open_at(self, at: int, stop: int | None, size: int, version: dict[str, str]) -> Any:  # noqa: ANN401 - untyped
-        """Return the file, opened at the byte `at`; what was read before that byte is of the given version."""
+        """Return the file, opened for reading from the byte `at` to `stop`.
+
+        If `version` has an ETag of bytes that were read before, a web server sends a range only of that version.
+        """
         if not self.is_web:
             file = open_remote(self.url, size)
             file.seek(at)
@@ -159,7 +169,11 @@ class _Address:
         return system.open(path, "rb", block_size=0, headers=headers)
 
     def compare(self, file: Any, ranged: int | None, version: dict[str, str]) -> None:  # noqa: ANN401 - untyped
-        """Add the store's marks of a file's content to `version`; raise `ValueError` if a known one has changed."""
+        """Add the marks of the opened file's content, such as its ETag, to `version`.
+
+        Raises `ValueError` if a mark in `version` differs, so that the file has changed. If `ranged` is neither 0 nor
+        None, a range of bytes was asked for; a web server that sent the whole file instead is an error, too.
+        """
         answer = file.r if self.is_web else None
         facts = answer.headers if answer else file.details
         now = {key: str(facts[key]) for key in _VERSIONS if facts.get(key)}
@@ -175,7 +189,7 @@ class _Address:
 
     @contextmanager
     def sentences(self) -> Iterator[None]:
-        """Raise errors of the store's client as errors of this package, which name the address."""
+        """Turn errors of the store's client library in the block into errors of this package that name the address."""
         name = shown(self.url)
         try:
             yield
@@ -194,18 +208,21 @@ class _Address:
             raise InvalidInput(f"{name} cannot be reached: {self.said(error)}") from error
 
     def said(self, error: Exception) -> str:
-        """Return the message of a client's error without the secrets of an address."""
+        """Return the message of an error of the client library, without secrets that addresses in it may have."""
         text = str(error).replace(self.url, shown(self.url))
         return " ".join(without_secrets(text).split()) or type(error).__name__
 
 
 def chunks(url: str, size: int) -> Iterator[bytes]:
-    """Yield a file in chunks; read on after a failure, where the server has ranges, else raise `OSError`."""
+    """Yield the content of a remote file in chunks of up to `size` bytes.
+
+    After a failure reading goes on at the same byte; `OSError` is raised if the server cannot send a range of bytes.
+    """
     return _Address(url).read(size, 0, None, {})
 
 
 def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
-    """Open a file for reading at any place, if the server has ranges."""
+    """Open a remote file for reading with `seek`, if the server can send a range of bytes; it reads in blocks."""
     address = _Address(url)
     system, path = address.system()
     file = system.open(path, "rb", block_size=block_bytes, cache_type="readahead")
@@ -218,7 +235,7 @@ def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
 
 @contextmanager
 def created(url: str) -> Iterator[BinaryIO]:
-    """Yield a new file of an object store, sent in parts; it is there when all is written, not after an error."""
+    """Yield a new file of an object store for writing; it exists only after the block, and not after an error."""
     address = _Address(url)
     if address.is_web:
         raise InvalidArgument(f"{_cut(url)} cannot be written: name a file, s3://, gs:// or hf://")

@@ -1,7 +1,8 @@
-"""Sources that are kept apart: near copies agree about a field of their metadata, which the profile's ``agree`` names.
+"""Keeping sources apart: only documents with the same value in a field of their metadata count as near copies.
 
-Universities that fill in one form, and branches of a bank, write pages that are near copies by every measure of the
-text. A document without the field may be a copy of any document.
+The profile's option ``agree`` names the field, such as a site. Universities that fill in one form, and branches of a
+bank, write pages that are near copies by every measure of the text. A document without the field may be a copy of any
+document.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from simhash_hbase.rows.analysed import Metadata
 
 
 def agreed_value(metadata: Metadata | None, name: str) -> str:
-    """Return the source that the metadata field `name` names, such as a URL's host; ``""`` where it names none."""
+    """Return the source that a field of the metadata names: its value, or of a URL the host; ``""`` if it has none."""
     value = (metadata or {}).get(name)
     if value is not None and not isinstance(value, str | int | float | bytes):
         # A stored time is in UTC, for example, and is compared with given ones in any zone.
@@ -27,7 +28,9 @@ def agreed_value(metadata: Metadata | None, name: str) -> str:
 
 
 def agreed_metadata(fields: Mapping[str, Any] | None, name: str | None) -> dict[str, object] | None:
-    """Return metadata with only the field about which near copies must agree; None where it has no value or no name.
+    """Return a mapping with only the field `name`, about which near copies must agree; None if that has no value.
+
+    `name` is None in an index without the option ``agree``: None is returned then, too.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Answers of an index: matches of a query, decisions, the record of a stored document, the counts of batches.
+"""The classes of an index's answers: matches of a query, decisions, records of stored documents, counts of batches.
 
 Notebooks show them as small HTML tables, in which strings from documents are escaped and cut.
 """
@@ -22,7 +22,7 @@ MOST_CHARACTERS = 200
 
 
 class Shown:
-    """A dataclass that notebooks show as a table."""
+    """A base class of dataclasses that notebooks show as an HTML table."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One near-duplicate of a query."""
+    """One stored document that is a near-duplicate of a query."""
 
     id: str
     """The document's id, as its caller gave it."""
@@ -50,7 +50,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Shown):
-    """All near-duplicates of a query, nearest first."""
+    """The answer to a query: the stored documents that are near-duplicates of it, nearest first."""
 
     matches: Sequence[Match]
     """Matches, sorted by distance upwards, similarity downwards and id; without the document that was asked for."""
@@ -64,7 +64,7 @@ class Answer(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a text, half-open, in characters of the text as it came."""
+    """A part of a text, from `start` up to `stop`, counted in characters of the text as it was given."""
 
     start: int
     stop: int
@@ -72,7 +72,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ClueMatch:
-    """A document that holds a clue or a part of it."""
+    """A stored document that holds a clue, such as a sentence, or a part of it."""
 
     id: str
     """The document's id, as its caller gave it."""
@@ -89,7 +89,7 @@ class ClueMatch:
 
 @dataclass(frozen=True, slots=True)
 class ClueAnswer(Shown):
-    """The documents that hold a clue or a part of it."""
+    """The answer to a search for a clue, such as a sentence: the stored documents that hold it, or a part of it."""
 
     matches: Sequence[ClueMatch]
     """Matches, sorted by share downwards, time of adding and id; without the document that was asked for."""
@@ -101,7 +101,7 @@ class ClueAnswer(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A span of a text that stands in other documents, half-open, in characters of the text as it came."""
+    """A part of a text that other documents hold, too, from `start` up to `stop`, in characters of the given text."""
 
     start: int
     stop: int
@@ -117,7 +117,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class PassagesAnswer(Shown):
-    """The passages of a text that stand in other documents."""
+    """The answer to a search for the parts of a text, its passages, that other documents hold, too."""
 
     id: str
     """The document's id, as its caller gave it; empty if it has none."""
@@ -129,16 +129,16 @@ class PassagesAnswer(Shown):
     """Whether a limit kept rows or documents from being read."""
 
     def longest(self) -> "PassagesAnswer":
-        """Return the answer with the longest passage alone, the first of equals."""
+        """Return this answer with only its longest passage, the first one of several."""
         longest = max(self.passages, key=lambda passage: passage.stop - passage.start, default=None)
         return replace(self, passages=[] if longest is None else [longest])
 
     def cut(self, text: str) -> str:
-        """Return the text without its passages."""
+        """Return `text`, to which this is the answer, without the passages that other documents hold."""
         return "".join(_between(text, self.passages))
 
     def mark(self, text: str) -> str:
-        """Return the text with its passages between ⟦ and ⟧."""
+        """Return `text`, to which this is the answer, with ⟦ and ⟧ around each passage that other documents hold."""
         marked = [f"⟦{text[passage.start : passage.stop]}⟧" for passage in self.passages]
         return "".join(chain.from_iterable(zip_longest(_between(text, self.passages), marked, fillvalue="")))
 
@@ -152,7 +152,7 @@ def _between(text: str, passages: Sequence[Passage]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class HeldItem:
-    """An item, such as a question of an evaluation set, that stands in a text, whole or in part."""
+    """A stored document, such as a question of an evaluation set, that was found inside a text, whole or in part."""
 
     id: str
     """The item's id, as its caller gave it."""
@@ -164,7 +164,7 @@ class HeldItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemsAnswer(Shown):
-    """The items of a collection that stand in a text."""
+    """The answer to a search for items: the documents of a collection, such as questions, that a text holds."""
 
     id: str
     """The text's id, as its caller gave it; empty if it has none."""
@@ -175,7 +175,7 @@ class ItemsAnswer(Shown):
 
 
 class ItemCounts(NamedTuple):
-    """The numbers of documents of a collection that `Index.items` can find in texts, and that it cannot find."""
+    """How many documents of a collection `Index.items` can find inside texts, and how many it cannot find."""
 
     found: int
     without_passages: int
@@ -242,7 +242,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NearCopy:
-    """A near copy of a document that was kept: the original holds less of it than `contained` asks for."""
+    """The original that a kept document is near to: it holds less of the document than `contained` asks for."""
 
     id: str
     similarity: float
@@ -253,7 +253,7 @@ class NearCopy:
 
 @dataclass(frozen=True, slots=True)
 class Decision(Shown):
-    """The decision about one document: original or duplicate."""
+    """The decision about one document: it is an original, or a duplicate of one."""
 
     id: str
     """The document's id, as its caller gave it."""
@@ -277,7 +277,7 @@ class Decision(Shown):
 
 @dataclass(frozen=True, slots=True)
 class DocumentBatch:
-    """The counts of a batch."""
+    """The numbers of documents that came in one batch, such as a crawl, and when they came."""
 
     batch: str | None
     """The name of the batch; under None are the documents that came in no batch."""
@@ -295,7 +295,7 @@ class DocumentBatch:
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """The counts of batches in a part of an index."""
+    """The counts of batches in a part of an index, a range of its rows; `after` says where the next part begins."""
 
     batches: Sequence[DocumentBatch]
     """The counts of each batch; the batch that began first comes first."""
@@ -305,7 +305,7 @@ class BatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class BatchRemoval:
-    """The documents of a batch that were removed from a part of an index."""
+    """The ids of the documents of a batch that were removed from a part of an index, a range of its rows."""
 
     removed: Sequence[str]
     """The ids of the removed documents, as their callers gave them."""
@@ -314,7 +314,10 @@ class BatchRemoval:
 
 
 def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None) -> Iterator[Answer]:
-    """Yield the answer to each query, in order, made from the hits of its neighbours; `limit`: most matches of each."""
+    """Yield the answer to each query, in order, made from the stored documents that match it, its neighbours.
+
+    `limit` is the most matches of an answer; None: all.
+    """
     entries, rule = queries.entries, queries.rule
     complete = rule.match == "distance" and rule.distance <= queries.profile.distance
     shorts = queries.profile.are_short(entries.features, entries.lengths)
@@ -337,7 +340,10 @@ def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None)
 
 
 def stored_document(collection: Collection, state: DocumentState, member: Member | None) -> Stored:
-    """Return the record of a document, made from its document cell and its member, which may be missing."""
+    """Return the record of a document as callers get it, made from its document cell and its member cell.
+
+    The member cell holds length, features and metadata; if it is missing, `member` is None.
+    """
     return Stored(
         id=own_id(state.id),
         simhash=collection.masked(state.simhash),
@@ -356,7 +362,7 @@ def stored_document(collection: Collection, state: DocumentState, member: Member
 
 
 def as_given(decision: Decision) -> Decision:
-    """Return a decision whose ids are as callers gave them, without the collection that stored ids contain."""
+    """Return a decision with ids as callers gave them; inside the index an id may also contain its collection."""
     name, of = own_id(decision.id), decision.of and own_id(decision.of)
     return decision if name is decision.id and of is decision.of else replace(decision, id=name, of=of)
 
@@ -364,7 +370,11 @@ def as_given(decision: Decision) -> Decision:
 def as_decision(
     name: str, decided: DocumentState | Outcome, *, short: bool, of_removed: bool = False, near: NearCopy | None = None
 ) -> Decision:
-    """Return the answer to a caller about a document, made from its stored decision or its new outcome."""
+    """Return the decision about a document as callers get it, made from its document cell or from a new outcome.
+
+    `of_removed` says that the original was removed or got another text; `near` is set for a document that was kept
+    although it has a near copy.
+    """
     return Decision(
         name,
         decided.state in FOUND_STATES,

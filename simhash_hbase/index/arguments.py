@@ -1,4 +1,4 @@
-"""Arguments of an index's methods: documents, ids and options of searches are checked, and cut into batches."""
+"""Arguments of an index's methods: checks of documents, ids and search options, and cutting of streams into batches."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -47,7 +47,10 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The rule, limit and time of a query; see `Index.query`."""
+    """The options of a query: match rule, most matches, and the time since which documents were added; None: defaults.
+
+    See `Index.query`.
+    """
 
     rule: MatchRule | None = None
     limit: int | None = None
@@ -64,7 +67,10 @@ class Search:
         return {"rule": self.rule, "limit": self.limit, "since": self.since}
 
     def begun(self, now: int) -> Self:
-        """Return the search with `since` as a time: an age such as ``7d`` counts back from `now`, ms since 1970."""
+        """Return the search with `since` as a point in time: an age such as ``7d`` is counted back from `now`.
+
+        `now` is in ms since 1970.
+        """
         return self if self.since is None else replace(self, since=parse_since(self.since, now))
 
 
@@ -81,7 +87,10 @@ PASSAGE_DOCUMENTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PassageSearch:
-    """The conditions by which spans of a text count as passages; see `Index.passages`."""
+    """The options of a search for passages: how many documents must hold one, and a field they have in common.
+
+    See `Index.passages`.
+    """
 
     at_least: int = 1
     same: str | None = None
@@ -126,7 +135,7 @@ def document_batches(documents: Iterable[Document], most: int) -> Iterator[list[
 
 
 def runs_of_ids(entries: Entries) -> Iterator[Entries]:
-    """Yield analysed documents in runs in which no id comes twice; nearly always in a single run."""
+    """Yield documents in consecutive groups in which no id comes twice; that is nearly always a single group."""
     ids: set[str] = set()
     start = 0
     for at, name in enumerate(entries.ids):

@@ -1,4 +1,4 @@
-"""Batches: documents that came together, such as a crawl; they are counted, exported and taken back together.
+"""Batches: documents that came together, such as a crawl; they are counted, exported and removed together.
 
 The name of the batch is a field of the document cell, written with the decision about the document's text. A text that
 is offered again keeps its batch; another text under the same id belongs to the batch that brought it. There is no list
@@ -26,9 +26,9 @@ def count_batches(documents: StoredDocuments, watch: ProgressCallback | None) ->
 
 
 def count_batches_after(documents: StoredDocuments, after: str | None, *, pages: int) -> BatchCounts:
-    """Return the counts of batches in the next `pages` pages of document cells.
+    """Return the counts of batches in a part of the index: the next `pages` pages, each of some document cells.
 
-    `after` says where an earlier call ended; None: begin with the first page.
+    `after` is that of the answer before, which says where it ended; None: begin with the first page.
     """
     read = list(islice(scan_documents(documents.store, start=row_after(after)), pages))
     parts = merged(part for page in read for part in counted(documents.shown(page)))
@@ -36,15 +36,16 @@ def count_batches_after(documents: StoredDocuments, after: str | None, *, pages:
 
 
 def remove_batch(documents: StoredDocuments, name: str, watch: ProgressCallback | None) -> Iterator[str]:
-    """Remove the documents of a batch; yield the id of each when it is gone."""
+    """Remove the documents of a batch, by reading all document cells; yield the id of each when it is removed."""
     for page in scan_documents(documents.store, watch):
         yield from _remove_within(documents, page, name)
 
 
 def remove_batch_after(documents: StoredDocuments, name: str, after: str | None, *, pages: int) -> BatchRemoval:
-    """Remove the documents of a batch from the next page of document cells that has any; return their ids.
+    """Remove the documents of a batch that are in the next page of document cells with any; return their ids.
 
-    At most `pages` pages are read. `after` says where an earlier call ended; None: begin with the first page.
+    At most `pages` pages are read. `after` is that of the answer before, which says where it ended; None: begin with
+    the first page.
     """
     read = 0
     for page in islice(scan_documents(documents.store, start=row_after(after)), pages):
@@ -56,7 +57,7 @@ def remove_batch_after(documents: StoredDocuments, name: str, after: str | None,
 
 
 def _remove_within(documents: StoredDocuments, page: DocumentPage, name: str) -> Iterator[str]:
-    """Remove the documents of a batch that are in a page of document cells; yield their ids."""
+    """Remove the documents of the batch `name` that are in a page of document cells; yield their ids."""
     own = [state.id for state in page.states if is_in(name, state) and documents.collection.holds(state.id)]
     for ids in batches(own):
         # Documents that other writers have moved to another batch since they were read are not removed.
@@ -65,7 +66,7 @@ def _remove_within(documents: StoredDocuments, page: DocumentPage, name: str) ->
 
 
 def row_after(after: str | None) -> bytes:
-    """Return the key of the row that the next part of an index begins with, for `after` of an earlier answer.
+    """Return the row key with which the next part of an index begins; `after` is that of the answer before, or None.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def row_after(after: str | None) -> bytes:
 
 
 def counted(states: Iterable[DocumentState]) -> Iterator[DocumentBatch]:
-    """Yield the counts of each batch among documents with a decision in force."""
+    """Yield for each batch the numbers of its documents among `states`, which are decisions in force."""
     counts: dict[str | None, tuple[int, int, int, int]] = {}
     for state in states:
         added = state.order[0]
@@ -108,7 +109,11 @@ def merged(parts: Iterable[DocumentBatch]) -> list[DocumentBatch]:
 
 
 def check_share(counts: Iterable[DocumentBatch], name: str) -> None:
-    """Raise `InvalidArgument` where a batch has so many of all documents that its removal has to be confirmed."""
+    """Raise `InvalidArgument` if a batch has more than half of all documents, and more than 10, to be confirmed.
+
+    Called before the batch is removed, unless the caller has confirmed that with `yes`. `counts` are those of all
+    batches.
+    """
     documents_of = {batch.batch: batch.documents for batch in counts}
     size, documents = documents_of.get(name, 0), sum(documents_of.values())
     if size > ASKED_DOCUMENTS and size > ASKED_SHARE * documents:

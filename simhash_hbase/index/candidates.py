@@ -1,8 +1,8 @@
-"""Candidate search: from many documents to the stored fingerprints that share a block row or a sketch row with them.
+"""Candidate search: from many queries to the stored fingerprints that share a block row or a sketch row with them.
 
-Everything here is columns: a query is a position, a candidate a pair of positions and fingerprints. Scans of one
-prefix that several queries ask for are made once; the pairs are made a bounded number at a time, since a crowd of
-fingerprints makes pairs by the square of its size.
+A row is shared if it begins with the same prefix. Everything here is columns: a query is a position in arrays, and a
+candidate a pair of a query and a stored fingerprint. A prefix that several queries have is scanned once. Pairs are made
+a bounded number at a time, since their number grows by the square of the fingerprints with one prefix.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from simhash_hbase.stores.base import Store
 
 U64 = np.uint64
 
-# Joins expand to pairs; this many at a time keep the memory of a hot prefix near 50 MB.
+# Joins expand to pairs; this many at a time keep the memory for a prefix of very many rows near 50 MB.
 PAIRS_AT_ONCE = 1_000_000
 
 
@@ -34,13 +34,13 @@ class CandidatePairs(NamedTuple):
     """Whether a block row joins the two within the rule's reach; sketch rows or passages alone join other pairs."""
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "CandidatePairs":
-        """Return some of the pairs, chosen by a mask, by their positions or by a slice."""
+        """Return the pairs that `chosen` names: a mask, an array of positions, or a slice."""
         return CandidatePairs(
             self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen]
         )
 
     def and_of(self, other: "CandidatePairs") -> "CandidatePairs":
-        """Return the union of these pairs and others, sorted; of a pair that is in both, the one of these."""
+        """Return these pairs and the others, sorted and each once; of a pair in both, `by_blocks` is that of these."""
         if not len(other.queries):
             return self
         both = CandidatePairs(
@@ -57,7 +57,10 @@ class CandidatePairs(NamedTuple):
 
 
 class CandidateLimits(NamedTuple):
-    """The largest distance from a query at which a row of each kind makes a stored fingerprint a candidate."""
+    """The most bits that may differ between a query and a stored fingerprint, for a shared row to make it a candidate.
+
+    Block rows and sketch rows have limits of their own.
+    """
 
     tables: int  # Rows with flags up to this are block rows, those above sketch rows.
     blocks: int
@@ -65,12 +68,12 @@ class CandidateLimits(NamedTuple):
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "CandidateLimits":
-        """Return the limits of a match rule in an index of this profile."""
+        """Return the limits that a match rule sets in an index with this profile."""
         return cls(len(profile.blocks.tables), rule.reach, rule.band_reach if profile.bands else None)
 
 
 class Queries(NamedTuple):
-    """The documents of a search, with the match rule, their prefixes and their sketches, computed once."""
+    """The documents of a search, with what is computed of them once: prefixes of their rows, sketches and limits."""
 
     profile: Profile  # The profile of the index.
     entries: Entries
@@ -82,19 +85,22 @@ class Queries(NamedTuple):
 
     @classmethod
     def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> "Queries":
-        """Return documents as queries, with their prefixes and sketches; without a rule, by the rule of the index."""
+        """Return documents as the queries of a search by a match rule; None: the rule of the index."""
         rule = rule or profile.rule
         reach, prefixes = CandidateLimits.of(profile, rule), asked_prefixes(profile, entries, rule)
         agreement = None if profile.agree is None else Agreement(profile.agree, entries.metadata)
         return cls(profile, entries, rule, reach, prefixes, Sketches.of_entries(entries), agreement)
 
     def candidates(self, store: Store, *, limit: int) -> "Candidates":
-        """Return the candidates, from rows that queries share with stored documents: at most `limit` of a prefix."""
+        """Return the candidates of the queries, by reading at most `limit` rows of each of their prefixes."""
         return find_candidates(store, self.entries.simhashes, self.prefixes, reach=self.reach, limit=limit)
 
 
 def asked_prefixes(profile: Profile, entries: Entries, rule: MatchRule) -> NDArray[np.uint64]:
-    """Return the prefixes of all rows that a rule reads for documents, shape (n, tables) or (n, tables + bands)."""
+    """Return the prefixes of the rows that are read to find candidates of documents by a match rule.
+
+    The shape is (n, tables), or (n, tables + bands) if the rule reads sketch rows, too.
+    """
     blocks = profile.blocks.prefixes(entries.simhashes)
     if rule.band_reach is None or not profile.bands:
         return blocks
@@ -106,7 +112,7 @@ NO_PAIRS = CandidatePairs(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np
 
 
 class Candidates:
-    """The rows that were read for many queries, and the pairs of a query and a stored fingerprint that they give."""
+    """The candidates of many queries: the rows that were read, from which `parts` makes the pairs."""
 
     def __init__(
         self,
@@ -126,7 +132,7 @@ class Candidates:
         """Further pairs, of documents that share passages, sorted by query and fingerprint."""
 
     def parts(self) -> Iterator[CandidatePairs]:
-        """Yield the candidate pairs in parts; each has all pairs of some queries, in order, and is not empty."""
+        """Yield the pairs of a query and a candidate in parts: each has all pairs of some queries and is not empty."""
         if not self.rows and not len(self.by_passages.queries):
             return
         if len(self._simhashes) == 1:
@@ -153,7 +159,7 @@ class Candidates:
             start = stop
 
     def _alone(self) -> CandidatePairs:
-        """Return the candidates of a single query, which needs no join: in 7 to 40 µs rather than 65 to 120."""
+        """Return the candidates of a search with a single query, which takes 7 to 40 µs, rather than 65 to 120."""
         rows, reach = self._rows, self._reach
         apart = distances(rows.simhashes, self._simhashes)
         if reach.bands is None:
@@ -172,7 +178,11 @@ class Candidates:
         return CandidatePairs(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
 
     def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> CandidatePairs:
-        """Return the candidates of queries from `first` on, from the ranges of rows that their prefixes have."""
+        """Return the candidates of consecutive queries, the first of which has the position `first`.
+
+        `left` and `right` are, for each prefix of a query, the first position and the end of its rows among those read;
+        shape (n, prefixes).
+        """
         found = [(NO_PAIRS.queries, NO_PAIRS.simhashes, NO_PAIRS.by_blocks)]
         most = np.full(left.shape[1], self._reach.blocks)
         most[self._reach.tables :] = max(self._reach.bands or (0,))
@@ -203,9 +213,9 @@ class Candidates:
 def find_candidates(
     store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: CandidateLimits, limit: int
 ) -> Candidates:
-    """Return the candidates of many queries, from a scan of at most `limit` rows of each of their prefixes.
+    """Return the candidates of many queries, by reading at most `limit` rows of each of their prefixes.
 
-    One call of ``store.scan``, whatever the number of queries; `asked_prefixes` returns the prefixes.
+    `prefixes` are those that `asked_prefixes` returns. One call of ``store.scan`` reads the rows of all queries.
     """
     asked = distinct(prefixes.reshape(-1))
     scan = store.scan(asked[: np.searchsorted(asked, NO_PREFIX)], limit=limit)
@@ -218,7 +228,10 @@ def find_candidates(
 def find_crowded_documents(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: CandidateLimits
 ) -> NDArray[np.bool_]:
-    """Return a mask of the documents of a batch that have other documents of the batch within reach."""
+    """Return a mask of the documents of a batch of which another document of the batch is a candidate.
+
+    `reach` is the limits of the search.
+    """
     ascending, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
     by_blocks = find_crowded(ascending, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
     crowded = np.asarray(by_blocks[where], np.bool_)
@@ -234,7 +247,10 @@ def find_crowded_documents(
 def find_crowded(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: BandDistance
 ) -> NDArray[np.bool_]:
-    """Return a mask of the documents that share as many prefixes with another one as their distance asks for."""
+    """Return a mask of the documents that share enough prefixes with another document, for the bits that differ.
+
+    `reach` is the most bits that may differ where one prefix is shared, two, …
+    """
     ascending, owners = sort_prefixes(prefixes)
     there = np.searchsorted(ascending, NO_PREFIX)
     ascending, owners = ascending[:there], owners[:there]
@@ -254,7 +270,10 @@ def find_crowded(
 def expand(
     left: NDArray[np.intp], right: NDArray[np.intp], *, at_once: int | None = None
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield the number of each half-open range with each position in it, as two arrays of some `at_once` pairs."""
+    """Yield all pairs of a range's number and a position in the range, as two arrays, about `at_once` pairs at a time.
+
+    The ranges go from `left` up to `right`, element by element.
+    """
     counts = right - left
     most = at_once or PAIRS_AT_ONCE
     if len(counts) <= most and (counts == 1).all():

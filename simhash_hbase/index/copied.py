@@ -1,8 +1,9 @@
-"""Copied documents: how many fingerprints have a passage, and which documents share enough of the rare ones.
+"""The match rule ``copied``: two documents match if they share enough rare passages, those that few documents have.
 
-A passage is counted by its rows, and a row has the upper 32 bits of the hash: so a count may be too high by the rows of
-another hash, and never too low. Rows of removed documents stay until `vacuum`, and claims under way have rows: where a
-count might make a passage common, only fingerprints with a document that queries find are counted.
+A passage is a run of characters of a text, known by a hash; it is counted by its rows, of which each fingerprint that
+has the passage has one. A row has the upper 32 bits of the hash: so a count may be too high by the rows of another
+hash, and never too low. Rows of removed documents stay until `vacuum`, and claims under way have rows: where a count
+might make a passage common, only fingerprints with a document that queries find are counted.
 """
 
 from collections import Counter, defaultdict
@@ -32,20 +33,20 @@ COUNTED_AT_ONCE = 1 << 17
 
 
 def passages_of_entries(entries: Entries) -> list[Hashes]:
-    """Return the passages of each document; empty for a document with so few that rule ``verified`` judges it."""
+    """Return the hashes of the passages of each document; an empty array for one with too few for rule ``copied``."""
     unpacked = map(unpack_simhashes, entries.passages_for(kept=True))
     return [hashes if len(hashes) >= LEAST_PASSAGES else hashes[:0] for hashes in unpacked]
 
 
 def passage_containment(own: Hashes, other: Hashes) -> float | None:
-    """Return the share of the passages of one text that another text has; None where one text has too few."""
+    """Return the share of a text's passages, `own`, that another text has, 0 to 1; None if one of both has too few."""
     if min(len(own), len(other)) < LEAST_PASSAGES:
         return None
     return rounded(_shared(own, other) / len(own))
 
 
 class PassageCounts:
-    """The number of fingerprints that have each passage, by the rows of stores, read once.
+    """For each of some passages the number of stored fingerprints that have it, from passage rows that are read once.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class PassageCounts:
         return np.searchsorted(rows, prefixes, "left"), np.searchsorted(rows, prefixes, "right")
 
     def where(self, prefixes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the positions of prefixes in `self.prefixes`; all of them were asked for."""
+        """Return the positions of prefixes in `self.prefixes`, all of which must be there."""
         return np.searchsorted(self.prefixes, prefixes)
 
     def joined(self, prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], ...]:
@@ -105,7 +106,7 @@ class PassageCounts:
         at, row : ndarray of intp
             Pairs of a passage and the row of another fingerprint.
         own : ndarray of intp, shape (n,)
-            For each passage 1 if its document's own fingerprint is counted, else 0.
+            For each passage 1 if the count of the passage includes its document's own fingerprint, else 0.
         """
         own = np.zeros(len(prefixes), np.intp)
         pairs = [(NO_PAIRS.queries, NO_PAIRS.queries)]
@@ -117,9 +118,9 @@ class PassageCounts:
 
 
 class CopiedSearch:
-    """Finds the stored fingerprints that share rare passages with documents, and judges their members.
+    """Finds the stored fingerprints that share rare passages with queries, and judges by rule ``copied`` which match.
 
-    One call of ``store.scan`` serves all documents. Another one serves those members that are copies only if few of
+    One call of ``store.scan`` serves all queries. Another one serves those stored documents that match only if few of
     their own passages are rare.
     """
 
@@ -148,7 +149,7 @@ class CopiedSearch:
         """Pairs of a query and a stored fingerprint that share enough rare passages to be copies, sorted by both."""
 
     def joins(self, queries: NDArray[np.intp], simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return a mask of the given pairs of a query and a stored fingerprint that are among `pairs`."""
+        """Return a mask of given pairs of a query and a stored fingerprint: those that share enough rare passages."""
         first, stop = (np.searchsorted(self.pairs.queries, queries, side) for side in ("left", "right"))
         joined = np.zeros(len(queries), np.bool_)
         for at in np.flatnonzero(first < stop).tolist():
@@ -158,7 +159,11 @@ class CopiedSearch:
         return joined
 
     def judge(self, pairs: Iterable[tuple[int, bytes]]) -> list[bool | None]:
-        """Return whether queries are copies of members with these packed passages; None: rule ``verified`` decides."""
+        """Return for each pair of a query and a stored document whether the two match by rule ``copied``.
+
+        A pair is the query's position and the packed passages of the document's member cell. None: one has too few
+        passages, so that rule ``verified`` decides.
+        """
         verdicts: list[bool | None] = []
         open_: list[tuple[int, int, int, Hashes]] = []
         for place, (query, packed) in enumerate(pairs):
@@ -190,7 +195,9 @@ class CopiedSearch:
 
 
 class CopiedBatch:
-    """Judges the documents of a batch in their turn: each one that is kept makes its passages less rare for later ones.
+    """Judges the documents of a batch by rule ``copied``, one after the other, against each other and stored ones.
+
+    Each document that is kept counts at once: its passages are less rare for those after it.
 
     Parameters
     ----------
@@ -217,7 +224,10 @@ class CopiedBatch:
         self._counted: defaultdict[int, set[int]] = defaultdict(set)
 
     def count(self, stores: Sequence[Store], others: Iterable[Hashes], are_found: AreFound) -> None:
-        """Count the stored fingerprints that have each passage of the batch and of `others`, its stored candidates."""
+        """Count the stored fingerprints that have each passage; to be called once, before the documents are judged.
+
+        The passages are those of the batch and of `others`, the stored documents that may match one of the batch.
+        """
         prefixes = passage_prefixes(_joined(self.own))
         asked = np.concatenate([prefixes, passage_prefixes(_joined(others))])
         counts = PassageCounts(stores, asked, are_found, grows=True)
@@ -229,7 +239,7 @@ class CopiedBatch:
         self._has_row = np.split(own, edges)
 
     def keep(self, at: int) -> None:
-        """Count the passages of the document at `at`, which was kept, and remember it as one that others may copy."""
+        """Note that the document at position `at` was kept: count its passages, and let `mates` find it."""
         counted = self._counted[int(self._simhashes[at])]
         for place, has_row in zip(self._places[at].tolist(), self._has_row[at].tolist(), strict=True):
             if not has_row and place not in counted:
@@ -241,14 +251,20 @@ class CopiedBatch:
                 self._holders.pop(place, None)
 
     def mates(self, at: int) -> NDArray[np.intp]:
-        """Return the positions, ascending, of kept documents that share enough rare passages with the one at `at`."""
+        """Return the mates of the document at `at`: kept ones of the batch that share enough rare passages with it.
+
+        They are positions in the batch, ascending.
+        """
         shared: Counter[int] = Counter()
         for place in self._places[at][self._rare(at)].tolist():
             shared.update(self._holders.get(place, ()))
         return np.array(sorted(mate for mate, count in shared.items() if count >= LEAST_PASSAGES), np.intp)
 
     def is_copied(self, at: int, other: Hashes) -> bool:
-        """Return whether a document is, as of now, a copy of one with the passages `other`; `decides` must be true."""
+        """Return whether the document at `at` matches one with the passages `other`, by the counts so far.
+
+        Both must have enough passages, as `decides` says.
+        """
         is_rare_here = self._rare(at)
         rare = self.own[at][is_rare_here]
         shared = _shared(rare, other)
@@ -261,7 +277,7 @@ class CopiedBatch:
     def judged(
         self, at: int, others: NDArray[np.intp], verified: NDArray[np.bool_], mates: NDArray[np.intp] | None = None
     ) -> NDArray[np.bool_]:
-        """Return a mask of the other documents of the batch that the rule joins with the document at `at`.
+        """Return a mask of the documents at the positions `others` that match the document at `at`.
 
         Parameters
         ----------
@@ -272,8 +288,7 @@ class CopiedBatch:
         verified : ndarray of bool, shape (n,)
             The verdict of rule ``verified``, which holds where passages are few.
         mates : ndarray of intp, optional
-            Positions of documents that share enough rare passages with it: the result of the method `mates`, where
-            all others were kept.
+            The result of the method `mates`, if all others were kept: only these are compared by their passages.
         """
         if not self._has_passages[at]:
             return verified
@@ -287,11 +302,11 @@ class CopiedBatch:
         return judged
 
     def decides(self, at: int, other: Hashes) -> bool:
-        """Return whether passages decide if a document is a copy of one with the passages `other`: both have enough."""
+        """Return whether the document at `at` and one with the passages `other` have enough passages for ``copied``."""
         return len(self.own[at]) > 0 and len(other) >= LEAST_PASSAGES
 
     def _rare(self, at: int) -> NDArray[np.bool_]:
-        """Return a mask of the passages of a document that are rare, as of now; shape (n,)."""
+        """Return a mask of the passages of the document at `at` that are rare by the counts so far; shape (n,)."""
         places = self._places[at]
         counted = self._counted.get(int(self._simhashes[at]))
         own = self._has_row[at]
@@ -301,7 +316,7 @@ class CopiedBatch:
 
 
 class PassagePair(NamedTuple):
-    """The numbers of passages of two documents, which an index need not hold, and the verdict of rule ``copied``."""
+    """How many passages two documents have, in all, shared and rare ones, and whether they match by rule ``copied``."""
 
     a: int  # Passages of the first document.
     b: int  # Passages of the second document.
@@ -313,7 +328,10 @@ class PassagePair(NamedTuple):
 
 
 def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries, are_found: AreFound) -> PassagePair:
-    """Compare the passages of two single documents as if the index held both, by one call of ``store.scan``."""
+    """Compare the passages of two documents by rule ``copied``, as if the index held both; it may hold neither.
+
+    `a` and `b` have one document each. Rows are read by one call of ``store.scan``.
+    """
     own, other = (unpack_simhashes(side.packed_passages[0]) for side in (a, b))
     every = np.union1d(own, other)
     prefixes = passage_prefixes(every)
@@ -335,7 +353,7 @@ def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries, are_
 
 
 def _shared(a: Hashes, b: Hashes) -> int:
-    """Return how many passages two texts have in common."""
+    """Return how many hashes of passages two texts have in common."""
     return len(np.intersect1d(a, b, assume_unique=True))
 
 

@@ -1,9 +1,9 @@
-"""The copies of an original: everything in the index that was decided a duplicate of it, with its source.
+"""The list of copies of an original: a cell for every document in the index that was decided a duplicate of it.
 
-In a row of each original there is a cell for every document that was decided a duplicate of it. It has the form of a
-member cell without a sketch. It only says where to look: a copy counts while its own document cell names the original.
-So a cell that is left over or arrives late changes no answer. It is written before the decision, at the stamp of the
-copy's document cell: above every delete of it.
+The cells are in one row of the original. Each has the form of a member cell, with the copy's metadata and without a
+sketch. It only says where to look: a copy counts while its own document cell, which holds the decision, names the
+original. So a cell that is left over or arrives late changes no answer. It is written before the decision, with the
+timestamp that the copy's document cell notes for it: later than every delete of it.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MORE_COPIES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One document that was decided a duplicate."""
+    """One document that was decided a duplicate of an original, as an entry in the list of its copies."""
 
     id: str
     """The document's id, as its caller gave it."""
@@ -50,7 +50,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The copies of an original."""
+    """The answer to the question which documents were decided duplicates of an original."""
 
     id: str
     """The id that was asked for."""
@@ -71,7 +71,7 @@ class Copies:
 
 
 def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copies | None:
-    """Return the copies of an original, for its id or the id of a copy; None when the index does not hold the id.
+    """Return the copies of an original, which `name` is or is a copy of; None if the index does not hold that id.
 
     Documents that were last seen before `oldest`, in ms since 1970, do not count.
     """
@@ -116,7 +116,7 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
 
 
 def delete_copies(store: Store, originals: Sequence[bytes]) -> None:
-    """Delete the lists of copies of originals, some cells at a time; `originals`: digests of their ids."""
+    """Delete the whole lists of copies of some originals, given by the digests of their ids."""
     if not originals:
         return
     rows = [copies_row(digest) for digest in originals]
@@ -130,9 +130,10 @@ def delete_copies(store: Store, originals: Sequence[bytes]) -> None:
 
 
 def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[Cell]:
-    """Return the entries of lists of copies whose document does not name that original any more.
+    """Return those of some entries in lists of copies that are stale: their document does not name that original.
 
-    An original that has expired, or is a duplicate itself, may be one again: its copies wait for that.
+    Documents that were last seen before `oldest`, in ms since 1970, count as missing. Entries of an original that has
+    expired, or is a duplicate itself, are not stale: it may be an original again.
     """
     stale = []
     for cell, copy in zip(cells, _read_documents(store, [cell.qualifier for cell in cells]), strict=True):
@@ -145,7 +146,10 @@ def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[C
 
 
 def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
-    """Return the duplicates that are not in their original's list of copies, if queries may find the original."""
+    """Return the duplicates among `states` that lack their entry in the original's list of copies.
+
+    Those are left out whose original queries do not find.
+    """
     keyed = [(key, state) for state in states if (key := state.copy_key)]
     cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
     lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
@@ -162,7 +166,7 @@ def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[Docume
 
 
 def count_without_original(store: Store, states: Sequence[DocumentState]) -> int:
-    """Return how many of the documents are duplicates whose original is missing or no longer found by queries."""
+    """Return how many of the documents are duplicates whose original is missing, or is not found by queries."""
     originals = _read_documents(store, [id_digest(state.of) for state in states if state.is_duplicate and state.of])
     count = 0
     for original in originals:
@@ -173,7 +177,7 @@ def count_without_original(store: Store, states: Sequence[DocumentState]) -> int
 
 
 def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
-    """Return the document cell of each id digest, in order; None where there is none."""
+    """Return the document cell of each id, given by its digest, in order; None for an id without one."""
     distinct = sorted(set(digests))
     found = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in distinct])
     held = dict(zip(distinct, found, strict=True))

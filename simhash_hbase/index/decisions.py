@@ -1,4 +1,4 @@
-"""Decisions about many documents, as columns: most documents are originals, and nothing else is said of them."""
+"""Decisions about many documents, kept as columns to save memory: most say only that a document is an original."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import SupportsIndex, overload
@@ -28,7 +28,7 @@ class Decisions(Sequence[Decision]):
 
     @classmethod
     def of(cls, decisions: Iterable[Decision]) -> "Decisions":
-        """Return a list of decisions as columns."""
+        """Return `Decisions` with the given decisions, in their order."""
         some = list(decisions)
         return cls([each.id for each in some], [each.short for each in some], dict(enumerate(some)))
 
@@ -39,7 +39,7 @@ class Decisions(Sequence[Decision]):
         return [at for at in range(len(self)) if at not in duplicates] if duplicates else list(range(len(self)))
 
     def given(self) -> "Decisions":
-        """Return the decisions with their ids as callers gave them, without the collection that stored ids contain."""
+        """Return the decisions with ids as callers gave them; inside the index an id may contain its collection."""
         if MARK not in {name[:1] for name in self.ids}:
             return self
         return Decisions(

@@ -1,4 +1,4 @@
-"""Stored documents: those of one collection, read back from their cells by id, or all of them."""
+"""Reading the stored documents of one collection: by their ids, or all of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from simhash_hbase.stores.base import Store
 
 @dataclass(frozen=True, slots=True)
 class StoredDocuments:
-    """The documents of one collection that have not expired, as the store holds them."""
+    """Reads the documents of one collection from the store, without those that have expired."""
 
     store: Store
     profile: Profile
@@ -27,7 +27,11 @@ class StoredDocuments:
     """Returns the time since which a document must have been seen to count, ms since 1970."""
 
     def get(self, ids: Iterable[str]) -> list[tuple[DocumentState, Member | None] | None]:
-        """Return the decision in force and the member of each id, in order; None for an id that is not there."""
+        """Return for each id, in order, the document cell of its decision in force, and its member cell.
+
+        The decision in force is the last one that is complete: a claim for another text may be under way. The member
+        cell holds the sketch and the metadata; None in its place: it is missing. None for an id that is not stored.
+        """
         oldest = self.oldest()
         states = [
             held and held[0].shown(oldest)
@@ -37,11 +41,14 @@ class StoredDocuments:
         return [None if state is None else (state, next(members)) for state in states]
 
     def records(self, ids: Iterable[str]) -> list[Stored | None]:
-        """Return the record of each id, in order; None for an id that is not there."""
+        """Return the record of each id, as callers get it, in order; None for an id that is not stored."""
         return [None if held is None else stored_document(self.collection, *held) for held in self.get(ids)]
 
     def entries(self, document_id: str) -> Entries | None:
-        """Return a stored document as analysis made it, a duplicate without its sketch; None if it is not there."""
+        """Return a stored document with fingerprint and sketch, as analysis made it; None if it is not stored.
+
+        A duplicate has no sketch, since the index keeps none for it.
+        """
         [held] = self.get([document_id])
         if held is None:
             return None
@@ -52,9 +59,9 @@ class StoredDocuments:
         return self.collection.given(member_entries([member], [state.simhash], bands=self.profile.bands))
 
     def members(self, states: Sequence[DocumentState], on_damage: DamageCallback | None = None) -> list[Member | None]:
-        """Return the member of each document, of a duplicate its entry among copies; None if missing.
+        """Return the member cell of each document, or of a duplicate its entry in the list of copies; None if missing.
 
-        A damaged member is None, too, if `on_damage` takes it; else it raises `CorruptIndex`.
+        A damaged cell raises `CorruptIndex`, or if `on_damage` is given, is passed to that and becomes None.
         """
         cells = self.store.get(FAMILY_DOCUMENTS, [state.kept_key(id_digest(state.id)) for state in states])
         members: list[Member | None] = []
@@ -71,7 +78,7 @@ class StoredDocuments:
         return members
 
     def shown(self, page: DocumentPage) -> list[DocumentState]:
-        """Return the decisions in force of a page's documents that are in the collection and have not expired."""
+        """Return the decisions in force of a page's documents, without other collections and expired documents."""
         oldest = self.oldest()
         own = filter(lambda state: self.collection.holds(state.id), page.states)
         return [shown for state in own if (shown := state.shown(oldest))]
@@ -79,14 +86,17 @@ class StoredDocuments:
     def export(
         self, batch: str | None, watch: ProgressCallback | None, on_damage: DamageCallback | None
     ) -> Iterator[Stored]:
-        """Yield the records of all documents, or of a batch, read a page at a time; see `LocalIndex.export`."""
+        """Yield the records of all documents, or only of those that came in a batch; see `LocalIndex.export`."""
         for page in scan_documents(self.store, watch, on_damage):
             live = [state for state in self.shown(page) if batch is None or state.batch == batch]
             for state, member in zip(live, self.members(live, on_damage), strict=True):
                 yield stored_document(self.collection, state, member)
 
     def count_items(self, watch: ProgressCallback | None) -> ItemCounts:
-        """Return how many documents have passages to be found in texts, and how many not; see `Index.count_items`."""
+        """Return how many documents have passages, so that they are found in texts, and how many have none.
+
+        See `Index.count_items`.
+        """
         counts = ItemCounts(0, 0)
         for page in scan_documents(self.store, watch):
             live = self.shown(page)

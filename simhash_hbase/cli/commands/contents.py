@@ -109,7 +109,10 @@ def remove(url: str, ids: tuple[str, ...], choice: Choice, collection: str | Non
 
 
 def _remove_ids(index: Index, ids: Sequence[str], source: str | None, output: Output) -> tuple[int, int]:
-    """Remove documents by id; return the number of ids, and the number of documents that were removed."""
+    """Remove documents by id; return the number of ids, and the number of documents that were removed.
+
+    `source` is a file with one id a line, or None; its ids are removed after `ids`.
+    """
     from simhash_hbase.index.answers import Removed
     from simhash_hbase.index.arguments import BATCH_DOCUMENTS
     from simhash_hbase.index.jsonforms import REMOVED
@@ -264,7 +267,7 @@ def _print_answer(output: Output, name: str, answer: Answer) -> None:
 
 
 def _answer_rows(name: str, answer: Answer) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of a table: one a match, or one that says that there is none."""
+    """Yield the rows that a table shows for a query: one for each match, or one that says that there is none."""
     notes = {"nothing near": not answer.matches, "there are more": answer.truncated, "short text": answer.short}
     note = ", ".join(text for text, holds in notes.items() if holds)
     rows: list[dict[str, object]] = [
@@ -314,7 +317,7 @@ def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Outpu
 
 
 def _copies_rows(found: Copies) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of a table: one of the original, then one a copy."""
+    """Yield the rows that a table shows for an original: one for itself, then one for each of its copies."""
     there = f"{'at least ' if found.truncated else ''}{found.count:,} copies"
     note = "removed or changed since" if found.of_removed else ""
     yield {"of": found.of, "copy": there, "added": found.first, "seen": found.last, "note": note}
@@ -327,7 +330,7 @@ def _copies_rows(found: Copies) -> Iterator[Mapping[str, object]]:
 
 
 def _report_missing(missing: Sequence[str], output: Output) -> int:
-    """Print an error for each id that the index does not hold; return the exit code."""
+    """Print an error for each of the ids, which the index does not hold; return the exit code, 0 if there are none."""
     for name in missing:
         output.error(f"simhash-hbase: {not_held(name)}")
     return exits.FAILED if missing else exits.DONE

@@ -1,4 +1,4 @@
-"""Choosing a scheme: the rows, bytes and times of a number of documents, before anything is written."""
+"""Costs of a block scheme: estimated rows, bytes and times for a number of documents, as the command ``plan`` shows."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class PlannedScheme:
-    """A scheme with its rows, bytes and times for a number of documents."""
+    """A block scheme with the rows, bytes and times that it would take for a number of documents."""
 
     scheme: str
     distance: int  # Complete up to so many bits.
@@ -61,8 +61,9 @@ class PlannedScheme:
 def plan_scheme(
     scheme: "Scheme", documents: int, *, bands: int = 0, passages: int | None = None, compression: str = "NONE"
 ) -> PlannedScheme:
-    """Return the rows, bytes and times of a scheme for uniform fingerprints, with `passages` of so many characters.
+    """Return estimates of the rows, bytes and times that an index with a block scheme takes for some documents.
 
+    Fingerprints are taken as spread evenly. `passages` is the option of the profile, a number of characters, or None.
     Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this
     module with their conditions.
 

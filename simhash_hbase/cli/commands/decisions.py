@@ -40,14 +40,17 @@ def _urls(words: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class GivenPlaces:
-    """The files and the address of a command that needs no address; without one the index is a temporary one."""
+    """The files and the address of the index that ``claim`` or ``dedup`` were given; without an address, `url` is None.
+
+    The command makes a temporary index then, which is deleted at its end.
+    """
 
     url: str | None
     files: Sequence[str]
 
     @classmethod
     def of(cls, *, words: Sequence[str]) -> Self:
-        """Return the address and the files among the words of a command."""
+        """Return the arguments of a command, sorted into the address of an index and the files."""
         from simhash_hbase.stores.embedded.folder import holds_index
 
         urls = _urls(words)
@@ -62,17 +65,17 @@ class GivenPlaces:
         return cls(urls[0] if urls else None, files)
 
     def await_input(self) -> None:
-        """Erase ``starting …`` if documents are read from standard input: they may be typed at the terminal."""
+        """Erase the word ``starting …`` from the terminal if standard input is read: documents may be typed there."""
         if inputs.sources.STDIN in self.files:
             erase_starting()
 
     def check_batch(self, name: str | None) -> None:
-        """Raise `InvalidArgument` for a batch in a temporary index, where nobody could ask for it."""
+        """Raise `InvalidArgument` if a batch is named for a temporary index: nobody could ask for the batch later."""
         if name is not None and self.url is None:
             raise InvalidArgument("--batch needs an address, such as file:docs.index")
 
     def say_gone(self, output: Output) -> None:
-        """Print, after a summary, that a temporary index is gone."""
+        """Print that the index was temporary and is deleted, if it was; called after the summary of a command."""
         if self.url is None:
             output.note(
                 "the index was temporary and is gone; an address, such as file:docs.index, names one that stays"
@@ -94,7 +97,10 @@ RESUMABLE = {
 def left_by_interrupt(
     *, words: Sequence[str], results: str | None = None, resume: bool = False, **given: object
 ) -> str:
-    """Return the sentence that an interrupt of a command with these options prints: what is left, and how to go on."""
+    """Return the sentence that ``claim`` or ``dedup`` with these options prints after Ctrl-C.
+
+    It says whether decisions are kept, and how to go on: `words` are the arguments, `results` and `resume` options.
+    """
     stays = bool(_urls(words))
     how = "repeat the command to go on" if stays else "repeat the command to begin anew"
     if results and not resume:
@@ -170,7 +176,10 @@ def claim(
 
 @contextmanager
 def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[tuple[Index, inputs.Sources, Reading]]:
-    """Yield the index, the sources, and how to read them; a temporary index learns from them: they are read twice."""
+    """Yield the index of ``claim``, the sources of documents, and the options for reading them.
+
+    Without an address the index is a temporary one: its idf is learned from the sources, which are then read twice.
+    """
     sources = inputs.Sources(places.files)
     if places.url is not None:
         with options.open_index(places.url) as index:
@@ -292,7 +301,7 @@ def dedup(
 
 
 def _show_sources(settings: DedupOptions, figures: Sequence[SourceFigures], output: Output) -> None:
-    """Print the figures of the largest sources."""
+    """Print the numbers of documents of the largest sources, those of the option ``--by``; nothing without it."""
     if settings.by is None:
         return
     if not any(each.source for each in figures):
@@ -303,7 +312,7 @@ def _show_sources(settings: DedupOptions, figures: Sequence[SourceFigures], outp
 
 
 def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
-    """Return the library's options, checked against the address, with whether the index is a lasting one."""
+    """Return the options of ``dedup`` for the library; raise an error for one that needs the address of an index."""
     settings: DedupOptions = choice.options
     places.check_batch(settings.batch)
     if places.url is None and choice.create:
@@ -316,7 +325,7 @@ def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
 
 
 def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> corpus.Surroundings:
-    """Return the command's own part of a run, as the library has to know it: it makes the index and the report."""
+    """Return what the command does itself before and after the library's run: it makes the index and the report."""
     from simhash_hbase.stores.addresses import folder_of
 
     url = places.url
@@ -336,9 +345,10 @@ def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> 
 def _open(
     places: GivenPlaces, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> Iterator[tuple[LocalIndex, Callable[[], LocalIndex] | None]]:
-    """Yield the index and None; or, with ``--fail-above``, a trial index and the function that makes the lasting one.
+    """Yield the index of ``dedup`` and None, or a trial index and the function that makes the real one.
 
-    A missing index is made with ``--create``; without an address the index is a temporary one.
+    There is a trial index where ``--fail-above`` may forbid the run and the index is still to be made. A missing index
+    is made with ``--create``; without an address the index is a temporary one.
     """
     from simhash_hbase.api import create_index, create_index_like, open_local_index, temporary_index
     from simhash_hbase.stores.addresses import check_table_options
@@ -379,7 +389,10 @@ def _open(
 
 
 def _fields_for(deduplication: corpus.Deduplication, fields: Fields, output: Output) -> Fields:
-    """Return the complete fields of a profile; raise an error if its index would refuse the run, before it is made."""
+    """Return the options with which to create the index of a run: `fields`, and the idf to be learned.
+
+    An error is raised first if the run cannot be made in such an index.
+    """
     from simhash_hbase.profile import Profile
 
     deduplication.check_profile(Profile.resolve(**fields))
@@ -387,7 +400,7 @@ def _fields_for(deduplication: corpus.Deduplication, fields: Fields, output: Out
 
 
 def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
-    """Return the complete fields of a profile; by default its idf is learned from the input."""
+    """Return the options with which to create an index: `fields`, and by default texts from which it learns its idf."""
     settings = reading.settings
     if settings.features_field is not None:
         return {"analyzer": "weighted", **fields}
@@ -399,7 +412,7 @@ def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]
 
 @contextmanager
 def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Output) -> Iterator[LocalIndex]:
-    """Yield an index for the input that is gone after the block.
+    """Yield a temporary index for the input, which is deleted after the block; `learn` returns its options.
 
     If no record has a text, nothing is learned: each record is refused, and an empty input has an empty result.
     """

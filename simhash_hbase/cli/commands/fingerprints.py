@@ -80,7 +80,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
 
 
 def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.InputOptions, output: Output) -> Analysis:
-    """Return the analysis that the options ask for, without an index."""
+    """Return the analysis, which makes fingerprints of texts, for the options of ``fingerprint``; no index is read."""
     from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
 
@@ -103,7 +103,7 @@ def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> di
 
 @dataclass(frozen=True)
 class _Sides:
-    """The place where `explain` looks for the documents A and B: files, an index, or the words as texts."""
+    """Finds the documents A and B of ``explain``, which the user names by a file, a stored id, or the text itself."""
 
     analysis: Analysis
     index: LocalIndex | None
@@ -113,7 +113,10 @@ class _Sides:
     output: Output
 
     def find(self, word: str) -> tuple[ComparedDocument, str | None]:
-        """Return the document that a word names, as a file, else a stored id, else a text; and its text, if known."""
+        """Return the document that an argument names, and its text, or None: the index keeps no texts.
+
+        The argument is taken as the name of a file if there is one, else as the id of a stored document, else as text.
+        """
         from simhash_hbase.report.explain import ComparedDocument
 
         if self.as_text:

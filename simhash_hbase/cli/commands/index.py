@@ -76,7 +76,7 @@ def plan(
 
 
 def _readable(planned: PlannedScheme) -> Iterator[dict[str, object]]:
-    """Yield the row of a table that shows a planned scheme."""
+    """Yield the one row of the table of ``plan`` that shows a scheme."""
     p = planned
     dedup = ("by dedup:", _size(p.embedded_dedup_bytes))
     reads = [f"{p.tables} x {p.rows_a_scan:,}", f"= {p.rows_a_query:,}"]

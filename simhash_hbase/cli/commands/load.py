@@ -96,7 +96,7 @@ def load(
 
 
 def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Output) -> Iterator[inputs.Scanned]:
-    """Yield the records of the input, and show the progress."""
+    """Yield the records of the input, show the progress meanwhile, and print notes on skipped records at the end."""
     from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
 
     consumed = inputs.Progress()
@@ -116,7 +116,7 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
 
 
 def _work_folder(index: LocalIndex) -> Path:
-    """Return the folder of an index for analysed documents, made in the user's cache."""
+    """Return the folder for the analysed documents of a load into this index, made in the user's cache folder."""
     key = blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simhash-hbase" / f"load-{key}"
@@ -128,7 +128,7 @@ def _work_folder(index: LocalIndex) -> Path:
 
 
 def _writer(url: str, index: LocalIndex, spool: Spool, choice: Choice, output: Output) -> Writer:
-    """Return the writer of rows into the index: by HFiles where HBase itself can be reached, else through the store."""
+    """Return the `Writer` of a load into the index: by HFiles where HBase itself can be reached, else by puts."""
     from simhash_hbase import bulk
 
     if not url.startswith(("hbase:", "hbase+")):

@@ -80,7 +80,7 @@ def _print_found(output: Output, name: str, answer: ClueAnswer) -> None:
 
 
 def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of a table: one a match, or one that says that there is none."""
+    """Yield the rows that a table shows for a clue: one for each document that holds it, or one with "not found"."""
     notes = {"not found": not answer.matches, "there may be more": answer.truncated or not answer.complete}
     note = ", ".join(text for text, holds in notes.items() if holds)
     rows: list[dict[str, object]] = [
@@ -178,7 +178,10 @@ def passages(
 def _report(
     path: str | None, url: str, files: Sequence[str], documents: corpus.Documents
 ) -> Iterator[PassagesReport | None]:
-    """Yield the report to which a run adds its texts, written to `path` after the block; None without a path."""
+    """Yield the HTML report of ``--report``, to which the caller adds texts; it is written to `path` after the block.
+
+    None is yielded if `path` is None.
+    """
     if path is None:
         yield None
         return
@@ -199,7 +202,7 @@ OF_ITEMS = ("at_share", "output", "suites")
 
 
 def check_alone(choice: Choice, collection: str | None) -> None:
-    """Raise `InvalidArgument` for options that have no effect with or without ``--against``."""
+    """Raise `InvalidArgument` for an option that cannot be combined with ``--against``, or needs it."""
     from simhash_hbase.cli.screen.terminal import secretless
 
     given = {name for name, value in vars(choice).items() if value}
@@ -218,7 +221,11 @@ def _options(names: Collection[str]) -> str:
 
 
 def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, output: Output) -> int:
-    """Print the items that stand in each text, and a line about each suite; return the exit code."""
+    """Run ``passages --against``: print the items that stand in each text, and a line about each suite.
+
+    An item is a document, such as a question of an evaluation set, and a suite the collection of items that
+    ``--against`` names. Return the exit code.
+    """
     from simhash_hbase.cli.screen.terminal import secretless
     from simhash_hbase.corpus.contamination import Decontamination, Suite, TextItems
     from simhash_hbase.files.local import replacing
@@ -259,13 +266,13 @@ def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corp
 
 
 def note_suites(output: Output, counts: Iterable[SuiteCounts]) -> None:
-    """Print how many items of each suite stand in how many texts."""
+    """Print for each suite, a collection of evaluation items, how many of its items were found in how many texts."""
     for suite, items, found, texts in counts:
         output.note(f"{suite}: {found:,} of {counted(items, 'items')} in {counted(texts, 'texts')}")
 
 
 def _item_rows(line: TextItems) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of a table: one an item, or one that says that there is none."""
+    """Yield the rows that a table shows for a text: one for each item that stands in it, or one that says "none"."""
     for suite, item in line.items:
         where = ", ".join(f"{span.start}-{span.stop}" for span in item.spans)
         yield {"id": line.id, "suite": suite, "item": item.id, "share": item.share, "where": where}
@@ -274,7 +281,7 @@ def _item_rows(line: TextItems) -> Iterator[Mapping[str, object]]:
 
 
 def _passage_rows(answer: PassagesAnswer, text: str) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of a table: one a passage, or one that says that there is none."""
+    """Yield the rows that a table shows for a text: one for each of its passages, or one that says "none"."""
     for passage in answer.passages:
         span = text[passage.start : passage.stop]
         yield {

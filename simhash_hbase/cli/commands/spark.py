@@ -40,7 +40,7 @@ spark_options = options.collected(
 
 
 def _settings(cluster: Choice, workers: int | None) -> SparkOptions:
-    """Return the library's options for Spark, from those of a command."""
+    """Return the options of a command about the Spark cluster and its settings, as the library takes them."""
     from simhash_hbase.spark import SparkOptions
 
     if wrong := [word for word in cluster.conf if "=" not in word]:
@@ -50,7 +50,7 @@ def _settings(cluster: Choice, workers: int | None) -> SparkOptions:
 
 
 def _refuse_texts(_context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Raise a usage error for an option that needs the texts of both documents of a pair."""
+    """Raise a usage error if an option is set that ``spark dedup`` cannot have, since it needs both texts of a pair."""
     if value:
         raise click.UsageError(
             "spark dedup judges near copies by their sketches, no worker has both texts: leave out"
@@ -122,7 +122,7 @@ def dedup(
 
 
 def _give_out(lines: DataFrame, results: str | None, output: Output) -> None:
-    """Print the JSON lines of a Spark DataFrame, or write them to the folder `results`."""
+    """Print the JSON lines of a Spark DataFrame; if `results` is not None, have Spark write them to that folder."""
     if results is not None:
         lines.write.text(results)
         return
@@ -131,7 +131,10 @@ def _give_out(lines: DataFrame, results: str | None, output: Output) -> None:
 
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
-    """Return the analysis of the index; without an index, one whose idf is learned as by `dedup --create`."""
+    """Return the analysis, which makes fingerprints of texts, of the index at `url`.
+
+    If `url` is None, the idf of the analysis is learned from the input, as `dedup --create` does.
+    """
     from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
 
@@ -216,7 +219,10 @@ def passages(
 
 
 def _items(documents: Input, url: str, choice: Choice, output: Output) -> CorpusAnswers:
-    """Return the items of suites in the texts; print how many items of each suite stand in how many texts."""
+    """Run ``spark passages --against``: return the evaluation items that stand in each text.
+
+    Print for each suite, a collection of items, how many of them were found in how many texts.
+    """
     from simhash_hbase.cli.screen.terminal import secretless
     from simhash_hbase.corpus.contamination import Suite, SuiteCounts
     from simhash_hbase.files.local import replacing

@@ -50,10 +50,11 @@ Say = Callable[[str], None]
 
 
 class Output(ABC):
-    """The output of a command: its results as JSON, tables or a page, and messages.
+    """The output of a command: its results on standard output, as JSON lines, tables or a page, and its messages.
 
-    The end of its context prints the results up to then, whatever happened inside. Commands call `flush` after each
-    batch: all printed results were acknowledged by the store, and a pipe's reader sees them soon.
+    Used as a context, it prints the results that are still buffered when the block ends, also after an error. Commands
+    call `flush` after each batch that the store has acknowledged: so a printed result is stored, and the reader of a
+    pipe sees it soon.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -67,7 +68,10 @@ class Output(ABC):
     def line(
         self, record: Mapping[str, object], *, rows: Callable[[], Iterable[Mapping[str, object]]] | None = None
     ) -> None:
-        """Print one of many results; a table has the rows that `rows` makes of it, or else one row."""
+        """Print one of many results: `record` as JSON, or in a table the rows that `rows` returns for it.
+
+        Without `rows` the table has one row, the record.
+        """
 
     @abstractmethod
     def record(
@@ -78,10 +82,10 @@ class Output(ABC):
         drawn: Drawing | None = None,
         page: Callable[[], bytes] | None = None,
     ) -> None:
-        """Print the one result of a command.
+        """Print the result of a command that has only one.
 
-        A table says of the fields in `about` that they are estimates, and is `drawn` where the command draws its own;
-        `page` makes a page for a browser.
+        As a table, numbers of the fields in `about` are marked as estimates; a command that passes `drawn`, a function
+        of the terminal's width, draws its own table. `page` returns the HTML page for ``--format html``.
         """
 
     @abstractmethod
@@ -102,17 +106,20 @@ class Output(ABC):
         self.flush()
 
     def note(self, text: str) -> None:
-        """Print a message for people on standard error, unless quiet."""
+        """Print a message for people on standard error; with ``--quiet`` print nothing."""
         if not self.quiet:
             self.error(text)
 
     def warn_of_expiry(self, index: Index) -> None:
-        """Print a warning if all documents have expired by the clock: the clock may be ahead."""
+        """Print a warning if all documents of the index have expired: this machine's clock may be ahead."""
         if warning := index.expiry_warning():
             self.note(f"warning: {warning}")
 
     def made(self, make: Callable[[], LocalIndex]) -> LocalIndex:
-        """Return the index that `make` makes; print warnings of the library, and settings left to an operator."""
+        """Return the index that `make` makes; print its warnings, and settings of the table that it could not make.
+
+        Some gateways of HBase cannot make all settings of a table: an operator has to make those.
+        """
         from simhash_hbase.api import WeakHashWarning
 
         with warnings.catch_warnings(record=True) as caught:
@@ -127,15 +134,18 @@ class Output(ABC):
 
     @property
     def listener(self) -> RunListener:
-        """The listener by which the library prints notes and shows progress here."""
+        """The callbacks by which functions of the library print their notes and show their progress on this output."""
         return RunListener(self.note, self.meter, self.in_options)
 
     def in_options(self, sentence: str) -> str:
-        """Return a sentence of the library with its parameters as options, those of this command first."""
+        """Return a message of the library in which parameters, in backticks, are options of the command line.
+
+        A parameter that several commands have is named as this command's option.
+        """
         return exits.in_options(sentence, self._context)
 
     def error(self, text: str) -> None:
-        """Print an error on standard error, also when quiet."""
+        """Print an error message on standard error, also with ``--quiet``."""
         said = secretless(harmless(self.in_options(text)))
         self._has_said = True
         erase_starting()
@@ -151,9 +161,10 @@ class Output(ABC):
     def summary(
         self, command: str, documents: int, *, seconds: float | None = None, decided_before: int = 0, **counts: int
     ) -> None:
-        """Print the number of documents, the seconds and the rate; `seconds` leaves out work after the documents.
+        """Print the last line of a command: the numbers of documents and of `counts`, the seconds and the rate.
 
-        Documents that an earlier run decided count in `documents`, but not in the rate.
+        `seconds` are those in which the documents were read and decided; None: all since the command began.
+        `decided_before` of the documents were decided by an earlier run, and do not count in the rate.
         """
         seconds = self.seconds() if seconds is None else seconds
         rate = (documents - decided_before) / seconds
@@ -172,7 +183,12 @@ class Output(ABC):
         unit: Unit = "things",
         every_s: float = LINE_EVERY_S,
     ) -> Iterator[Meter]:
-        """Show the progress of some work on standard error; yield the meter that is given its progress."""
+        """Show the progress of a task on standard error; yield the meter, to which the caller reports it.
+
+        `total` is the amount of work, in `unit`, or None if unknown; `noun` is the name of the things that are counted;
+        `count` of them were finished by an earlier run. Where standard error is no terminal, a line is printed every
+        `every_s` seconds.
+        """
         if self.quiet:
             with silent(name) as meter:
                 yield meter
@@ -203,9 +219,10 @@ class Output(ABC):
 
     @contextmanager
     def walk(self, name: str, *, soon: bool = True) -> Iterator[Callable[[int, float], None]]:
-        """Show the progress of a walk through an index; yield the callback that is given its progress.
+        """Show the progress of reading through a whole index; yield the callback to which the caller reports it.
 
-        In a pipe a long one is reported after its first page where that is `soon`, else after a minute.
+        The callback takes the number of cells read, and the share of the index, from 0 to 1. Where standard error is no
+        terminal, the first line of a long task comes after the first page of cells if `soon`, else after a minute.
         """
         with self.meter(name, 1.0, noun="cells", unit="share" if soon else "things") as meter:
             yield meter.show
@@ -222,7 +239,7 @@ class Output(ABC):
 
 
 class JsonOutput(Output):
-    """Prints results as JSON lines, which are buffered."""
+    """The output of ``--format json``: prints results as JSON lines, which are buffered."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(quiet=quiet)
@@ -261,10 +278,10 @@ class JsonOutput(Output):
 
 
 class PageOutput(JsonOutput):
-    """Prints the one result of a command as a page for a browser."""
+    """The output of ``--format html``: prints the one result of a command as a page for a browser."""
 
     def record(self, record: Mapping[str, object], *, page: Callable[[], bytes] | None = None, **_: object) -> None:
-        """Print the page of the one result; without one, a line of JSON."""
+        """Print the HTML page that `page` returns; without `page`, the result as a line of JSON."""
         if page is None:
             self.line(record)
             return
@@ -273,7 +290,7 @@ class PageOutput(JsonOutput):
 
 
 class TableOutput(Output):
-    """Prints results as tables for people."""
+    """The output of ``--format table``: prints results as tables for people."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(quiet=quiet)
@@ -282,7 +299,7 @@ class TableOutput(Output):
     def line(
         self, record: Mapping[str, object], *, rows: Callable[[], Iterable[Mapping[str, object]]] | None = None
     ) -> None:
-        """Print the rows of one of many results."""
+        """Add the rows of one of many results to the table, which is printed after 1,000 rows or at the end."""
         for row in [record] if rows is None else rows():
             self._rows.append(row)
             if len(self._rows) >= ROWS_A_TABLE:
@@ -298,7 +315,7 @@ class TableOutput(Output):
             print_wide(drawn or (lambda _: [record_table(record, about)]))
 
     def flush(self) -> None:
-        """Do nothing: rows wait for their table."""
+        """Do nothing: rows wait until their table has 1,000 rows, or the command ends."""
 
     def _print_rows(self) -> None:
         from simhash_hbase.cli.screen.tables import print_wide, rows_table
@@ -316,10 +333,10 @@ OUTPUTS: Mapping[str, type[Output]] = {"json": JsonOutput, "table": TableOutput,
 
 
 class Pace:
-    """The progress of some work: its share, rate and time left, measured over the last half minute.
+    """The progress of a task: the share that is done, and by the last half minute its rate and the time left.
 
-    rich has one unit a task, and no rate when updates are half a minute apart; here the share is of bytes, the rate of
-    documents, and a batch may take minutes.
+    The library rich has one unit for all of these, and no rate when updates are half a minute apart; here the share may
+    be of bytes and the rate of documents, and a batch may take minutes.
     """
 
     def __init__(
@@ -331,7 +348,10 @@ class Pace:
         self._seen = deque([(clock(), 0.0, count)])
 
     def add(self, count: int, done: float | None) -> bool:
-        """Note the count and the amount done; return whether to show them, which is so ten times a second."""
+        """Take how many things are finished, and how much of the total; return whether to show that.
+
+        It is shown at most ten times a second.
+        """
         now = self._clock()
         new = len(self._seen) < 2 or now - self._seen[-2][0] >= SHOWN_EVERY_S  # noqa: PLR2004
         if not new:
@@ -342,23 +362,26 @@ class Pace:
         return new
 
     def rate(self) -> float:
-        """Return the number of things done in a second."""
+        """Return the number of things finished a second, over the last half minute."""
         (start, _, before), (now, _, count) = self._seen[0], self._seen[-1]
         return (count - before) / (now - start) if now > start else 0.0
 
     def left_s(self) -> float | None:
-        """Return the seconds to the end; None if that is unknown."""
+        """Return the estimated seconds until the task ends; None if they are unknown."""
         (start, before, _), (now, done, _) = self._seen[0], self._seen[-1]
         if not self.total or done <= before or now - start < SURE_AFTER_S:
             return None
         return max(0.0, self.total - done) * (now - start) / (done - before)
 
     def share(self) -> float:
-        """Return the share of the work that is done, from 0 to 1; 0 while the whole is unknown."""
+        """Return the share of the task that is done, from 0 to 1; 0 if its total is unknown."""
         return min(1.0, self._seen[-1][1] / self.total) if self.total else 0.0
 
     def said(self, *, rated: bool = True) -> str:
-        """Return the progress in words: share, count, rate and time left; without the rate if not `rated`."""
+        """Return the progress in words, such as "40%, 2,000 documents, 500 a second, 0:00:06 left".
+
+        The rate is left out if not `rated`.
+        """
         _, _, count = self._seen[-1]
         words = [counted(count, self._noun)]
         if rated and (rate := self.rate()):
@@ -371,7 +394,7 @@ class Pace:
 
 
 class ProgressLines:
-    """A meter that prints a line every `every_s` seconds, and one soon if there is much to do."""
+    """Shows the progress of a task by lines: one every `every_s` seconds, the first one soon if there is much to do."""
 
     def __init__(
         self,
@@ -394,7 +417,7 @@ class ProgressLines:
             say(f"{name}: {pace.total / MEGABYTE:,.0f} MB to read")
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Note the count and the amount done; print a line if one is due."""
+        """Take how many things are finished, and how much of the total; print a line if it is time for one."""
         self._pace.add(count, done)
         if self._clock() >= self._next or (self._beginning and self._pace.share() < SOON):
             self._say(f"{self._name}: {self._pace.said(rated=not self._beginning)}")
@@ -403,7 +426,7 @@ class ProgressLines:
 
 
 class Bar:
-    """A meter that is a bar on a terminal, which is removed at the end."""
+    """Shows the progress of a task by a bar on a terminal, which is removed at the end."""
 
     def __init__(self, bar: Progress, task: TaskID, pace: Pace) -> None:
         self._bar = bar
@@ -411,7 +434,7 @@ class Bar:
         self._pace = pace
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Move the bar to the amount done, with the progress in words beside it."""
+        """Take how many things are finished, and how much of the total; redraw the bar, with words beside it."""
         if self._pace.add(count, done):
             self._bar.update(self._task, completed=done, said=self._pace.said())
 

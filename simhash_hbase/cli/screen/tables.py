@@ -30,7 +30,7 @@ TABLES = 10
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
-    """Return a table of results, with a row for each."""
+    """Return a table for the terminal with a row for each result; its columns are the keys of the mappings."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = Table()
     for column in columns:
@@ -49,9 +49,9 @@ def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
 
 
 def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> Table:
-    """Return a table of one result, with a row for each field; the items of a mapping get rows of their own.
+    """Return a table for the terminal with a row for each field of one result, and for each item of a mapping.
 
-    Numbers of the fields that `about` names are estimates.
+    Numbers of the fields that `about` names are estimates, and shown as such.
     """
     table = Table("field", "value")
     for name, value in record.items():
@@ -67,7 +67,7 @@ def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> T
 
 
 def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
-    """Print the parts that `draw` gives for a width: that of the terminal, or for a pipe 160 columns or more."""
+    """Print the tables and texts that `draw` returns for a width, in columns: the terminal's, or 160 for a pipe."""
     erase_starting()
     console = Console(file=sys.stdout)
     if not console.is_terminal:
@@ -78,7 +78,7 @@ def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
 
 
 def shown(value: object, *, estimate: bool = False) -> str:
-    """Return one value as a text for people; of an estimate each number has three digits.
+    """Return a value of a result as a text for people; numbers of an `estimate` are rounded to three digits.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _written(value: object, *, estimate: bool) -> str:
 
 
 class ComparedPair(NamedTuple):
-    """Two documents, and the result of `simhash_hbase.report.explain.compare` on them.
+    """The result of ``explain`` for two documents, a and b, which it draws for the terminal.
 
     Nothing is shown by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
     """
@@ -125,7 +125,7 @@ class ComparedPair(NamedTuple):
     profile: Profile
 
     def drawn(self, width: int) -> Iterator[RenderableType]:
-        """Yield the parts of the comparison, drawn for a terminal of some width."""
+        """Yield all parts of the comparison, tables and lines, for a terminal of `width` columns."""
         record = self.record
         named = Column(no_wrap=True, overflow="ellipsis")
         heads = Table.grid(Column(), Column(no_wrap=True), named, padding=(0, 1))
@@ -150,7 +150,7 @@ class ComparedPair(NamedTuple):
             yield Text("The index keeps no texts: name files of texts instead to see what pulls them apart.")
 
     def bits(self, width: int) -> Iterator[Text]:
-        """Yield the lines that draw the blocks, as many beside each other as there is room for."""
+        """Yield lines that show the bits of both fingerprints, cut into the blocks of the scheme, side by side."""
         widths, rows = self.profile.blocks.widths, [[0]]
         for block, bits in enumerate(widths[1:], 1):
             if sum(widths[at] + 1 for at in rows[-1]) + bits > width - LABEL:
@@ -166,7 +166,7 @@ class ComparedPair(NamedTuple):
                 yield line
 
     def block(self, block: int) -> list[Text]:
-        """Return the four lines that draw one block: its number, its bits in a, those in b, and where they differ."""
+        """Return four lines that show the block with this number, from 0: a name, its bits in a and in b, and marks."""
         a, b, scheme = self.a.simhash, self.b.simhash, self.profile.blocks
         agrees = block not in scheme.differing_blocks(a, b)
         bits, style = scheme.widths[block], AGREES if agrees else ""
@@ -183,7 +183,11 @@ class ComparedPair(NamedTuple):
         return [Text(number.ljust(bits)[:bits], style=style), *rows]
 
     def judgement(self) -> Iterator[Text]:
-        """Yield lines: the decision about a copy, the rows that join both, whether a query for one finds the other."""
+        """Yield lines about whether the index takes the two for near copies.
+
+        They say what was decided about each, which tables and bands have a row of both, and whether a query for one
+        finds the other.
+        """
         record, profile, scheme = self.record, self.profile, self.profile.blocks
         for label, side in (("a", self.a), ("b", self.b)):
             if side.decision is not None:
@@ -217,11 +221,11 @@ class ComparedPair(NamedTuple):
 
     @property
     def lacking(self) -> str:
-        """The part of a copy that the rule compares and the index does not keep."""
+        """The name of what the match rule compares and the index does not keep of a duplicate: passages or sketch."""
         return "passages" if self.profile.match == "copied" else "sketch"
 
     def passages(self) -> Iterator[Text]:
-        """Yield a line that counts the passages of both texts, the shared and the rare ones, under rule ``copied``."""
+        """Yield a line with the numbers of all, shared and rare passages of both texts, under the rule ``copied``."""
         if counts := self.record.get("passages"):
             yield Text(
                 f"Passages: {counts['a']} and {counts['b']}, {counts['shared']} in both. Rare ones: "
@@ -229,7 +233,7 @@ class ComparedPair(NamedTuple):
             )
 
     def reasons(self) -> Iterator[str]:
-        """Yield the reasons why a query for one does not find the other."""
+        """Yield the reasons why a query for one document does not find the other, as parts of a sentence."""
         record, rule, unknown = self.record, self.profile.rule, self.a.misses_sketches(self.b)
         if record.get("agrees") is False:
             yield f"they do not agree about {self.profile.agree!r}"
@@ -257,7 +261,7 @@ class ComparedPair(NamedTuple):
             yield f"the similarity is below {asked:.4g}"
 
     def features(self) -> Iterator[RenderableType]:
-        """Yield lines that count the features of both, and a table of the features that pull them apart."""
+        """Yield lines with the numbers of features of a and b, and a table of those that set the fingerprints apart."""
         record, counts = self.record, self.record["features"]
         yield Text(
             f"Features: {counts['shared']:,} in both, {counts['only_a']:,} only in a, {counts['only_b']:,} only in b."

@@ -31,7 +31,9 @@ _shows_starting = False
 
 
 def harmless(text: str) -> str:
-    r"""Return a text with control characters spelt out, except tabs and line ends: they would move a terminal's cursor.
+    r"""Return a text in which control characters, which could move the cursor, are written as ``\x1b``.
+
+    Tabs and line ends stay.
 
     Examples
     --------
@@ -42,7 +44,7 @@ def harmless(text: str) -> str:
 
 
 def secretless(text: str) -> str:
-    r"""Return a text in which addresses have no users and passwords.
+    r"""Return a text in which the user names and passwords of addresses are replaced by ``…``.
 
     Examples
     --------
@@ -53,9 +55,9 @@ def secretless(text: str) -> str:
 
 
 def show_starting() -> None:
-    """Show ``starting …`` while a command loads its libraries: a first run makes jieba's dictionary ready.
+    """Show ``starting …`` on the terminal while a command loads its libraries, which may take seconds at a first run.
 
-    Nothing is shown where standard error is no terminal, or one whose cursor does not move.
+    Nothing is shown where standard error is no terminal, or one on which the text could not be erased.
     """
     global _shows_starting  # noqa: PLW0603 - a process has one terminal
     if sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
@@ -65,7 +67,7 @@ def show_starting() -> None:
 
 
 def erase_starting() -> None:
-    """Erase ``starting …`` before anything else is printed."""
+    """Erase the text ``starting …`` if it is shown; called before anything else is printed."""
     global _shows_starting  # noqa: PLW0603
     if _shows_starting:
         _shows_starting = False
@@ -74,10 +76,10 @@ def erase_starting() -> None:
 
 
 def set_up_streams() -> None:
-    """Replace standard input and output of this process, so that errors name them and every character can be written.
+    """Replace ``sys.stdin`` and ``sys.stdout``, so that errors name them and every character can be written.
 
-    Standard error writes every character, too. Only the process's own streams are replaced, not those that a caller
-    put in their place.
+    ``sys.stderr`` can write every character, too. Only the process's own streams are replaced, not those that a caller
+    put in their place, such as a test.
     """
     if sys.stdout is sys.__stdout__:
         encoding = getattr(sys.stdout, "encoding", None) or DEFAULT_ENCODING
@@ -92,13 +94,13 @@ def set_up_streams() -> None:
 
 
 def discard_output() -> None:
-    """Throw away unwritten output, so that Python does not complain of it at its end."""
+    """Let standard output that is not written yet go to the null device, so that Python's exit raises no error."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _NamedFile(io.FileIO):
-    """A file opened by its descriptor, whose errors name it."""
+    """A file opened by its descriptor, such as 1 for standard output, whose errors have a name to show."""
 
     def __init__(self, number: int, mode: str, name: str) -> None:
         super().__init__(number, mode, closefd=False)
@@ -130,7 +132,7 @@ class _NamedFile(io.FileIO):
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal of `STOPPING` has come; raised where the work is, as Python does it for Ctrl-C."""
+    """Raised in the main thread, as `KeyboardInterrupt` is, when Ctrl-C, SIGTERM or SIGHUP has come."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

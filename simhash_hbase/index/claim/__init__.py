@@ -1,7 +1,7 @@
-"""Claims: of near copies offered at the same time by many writers exactly one becomes the original.
+"""Claims: deciding a document while other writers decide, too; exactly one of several near copies becomes the original.
 
-Where the store has transactions, query, decision and writes are one transaction. Elsewhere each claim is a small state
-machine over its own document cell, which changes by compare-and-set only: no lock, no leader.
+If the store has transactions, query, decision and writes of a batch are one transaction. Else each claim is a small
+state machine over its own document cell, which it changes by compare-and-set: there is no lock and no leader.
 """
 
 from simhash_hbase.index.claim.machine import Claimed

@@ -1,4 +1,9 @@
-"""A batch of claims under way: their steps, their document cells and how these change, and their answers."""
+"""A batch of undecided claims: their steps, the changes of their document cells, and their answers.
+
+A claim is the wish of a writer to have one document decided. The document cell holds how far it has come. *Pending*:
+the claim is visible to all writers. *Yielded*: it waits for a pending claim near it that is earlier in the common
+order. A claim whose cell stays unchanged for a lease, a time of the profile, counts as left by a crashed writer.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,10 +35,10 @@ Claimed: TypeAlias = Decision | ClaimContended
 
 
 class Step(Enum):
-    """The next step of a claim.
+    """The step that a claim has to do next.
 
-    A new document goes from `READ_OWN` through `QUERY`, `WRITE` and `QUERY_AGAIN` to `LOOK`, where it is decided or
-    waits. A refused compare-and-set sends a claim back to `READ_OWN`.
+    The claim of a new document goes from `READ_OWN` through `QUERY`, `WRITE` and `QUERY_AGAIN` to `LOOK`, where it is
+    decided or waits. If its document cell was changed by another writer, it begins again with `READ_OWN`.
     """
 
     READ_OWN = auto()  # Read its own document cell.
@@ -45,7 +50,7 @@ class Step(Enum):
 
 
 class Neighbour(NamedTuple):
-    """A member within a claim's reach; its document cell says whether it counts, and as what."""
+    """A document in the index that is near a claimed one; its document cell, read later, says whether it counts."""
 
     id: str
     text: Text
@@ -56,7 +61,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """The claim of one document, on its way to a decision."""
+    """The claim of one document: its next step, its document cell as last read or written, and at last its answer."""
 
     at: int  # Position of the document in the batch.
     id: str
@@ -82,27 +87,27 @@ class Claim:
 
     @property
     def key(self) -> tuple[tuple[int, int], bytes]:
-        """The key that orders the claim among all claims of all writers."""
+        """The key by which all claims of all writers are ordered; of two near ones the later one waits."""
         return self.order, id_digest(self.id)
 
     @property
     def holds_cell(self) -> bool:
-        """Whether the claim's own document cell says that the claim is under way."""
+        """Whether the claim's own document cell says that this claim is under way, so that other writers see it."""
         return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
 
     def begin(self) -> None:
-        """Start an attempt, with a new token and from the first step."""
+        """Begin an attempt to decide the claim, from the first step, with a new token to mark its cells."""
         self.token = urandom(TOKEN_BYTES)
         self.step = Step.READ_OWN
 
 
 def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
-    """Return the key that orders the claim of a cell among all claims of all writers."""
+    """Return the key by which all claims of all writers are ordered, for the claim that a document cell holds."""
     return state.order, id_digest(state.id)
 
 
 class Watched:
-    """The times for which other writers' cells have been unchanged, by this process's own clock."""
+    """Remembers since when the document cells of other writers are unchanged, to notice writers that have crashed."""
 
     def __init__(self, lease_s: float, timer: Timer) -> None:
         self._lease_s = lease_s
@@ -110,7 +115,7 @@ class Watched:
         self._seen: dict[str, tuple[bytes, float]] = {}
 
     def observe(self, name: str, value: bytes) -> bool:
-        """Note the value of an id's cell; return whether the cell has had this value for a lease."""
+        """Note the value of an id's document cell as seen now; return whether it has been the same for a lease."""
         now = self._timer.monotonic()
         held, since = self._seen.get(name, (None, now))
         if held != value:
@@ -120,7 +125,10 @@ class Watched:
 
 
 def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
-    """Return the pending cell of a claim that begins; a decision for another text stays in force in it."""
+    """Return the document cell that makes a claim pending; a decision for the id's former text stays in force in it.
+
+    `now` is the time in ms since 1970; decisions of documents last seen before `oldest` have expired.
+    """
     previous = claim.state and claim.state.shown(oldest)
     if previous and previous.text == claim.text:
         previous = None
@@ -132,7 +140,7 @@ def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
 
 
 def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
-    """Return the cell of a claim that is decided a duplicate, whether or not the claim holds its cell."""
+    """Return the new document cell of a claim that is decided a duplicate of the original that `outcome` names."""
     new = claim.state if claim.holds_cell else None
     return msgspec.structs.replace(
         new or _begun(claim, "duplicate", now, None),
@@ -147,18 +155,18 @@ def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
 
 
 def as_original(pending: DocumentState) -> DocumentState:
-    """Return the cell of a pending claim that is decided an original."""
+    """Return the new document cell of a claim that is decided an original; `pending` is its cell before."""
     return msgspec.structs.replace(pending, state="original", previous=None)
 
 
 def give_way(claim: Claim, pending: DocumentState, to: Neighbour) -> DocumentState:
-    """Return the cell of a claim that waits for a neighbour with a smaller order; note which one it is."""
+    """Return the new document cell, *yielded*, of a claim that waits for the earlier claim `to`; `claim` notes that."""
     claim.awaited = to
     return anew(pending, "yielded")
 
 
 def anew(state: DocumentState, now: State) -> DocumentState:
-    """Return a claim's cell in another state, with bytes that the cell never had.
+    """Return a claim's document cell with another state, `now`, and with bytes that the cell never had.
 
     A compare-and-set that was not answered may be executed long after: it must not find its expected bytes again.
     """
@@ -166,7 +174,7 @@ def anew(state: DocumentState, now: State) -> DocumentState:
 
 
 def renewed(state: DocumentState, *, now: int) -> DocumentState:
-    """Return an undecided cell with a later time and the same meaning, which shows that its writer is alive."""
+    """Return an undecided claim's document cell with a later time, which shows other writers that this one is alive."""
     return msgspec.structs.replace(state, seen=max(now, state.seen + 1))
 
 
@@ -193,7 +201,10 @@ ClaimStates: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 
 @dataclass(slots=True, eq=False)
 class ClaimBatch:
-    """A batch of claims under way; all changes of document cells, its claims' and others', go through it."""
+    """A batch of claims that are decided together; its methods make all changes of document cells.
+
+    These are the cells of its own claims, and those of other writers that have crashed or of originals that expired.
+    """
 
     store: Store
     profile: Profile
@@ -208,17 +219,17 @@ class ClaimBatch:
         return [claim for claim in self.claims if claim.answer is None]
 
     def change(self, claim: Claim, new: DocumentState, stored: StoredState | None = None) -> Change:
-        """Return the change of a claim's own cell to `new`; `stored` is the decision that it replaces."""
+        """Return the change of a claim's document cell to `new`; `stored` is the decision that it replaces, or None."""
         return Change.of(claim.at, self.entries.id_digests[claim.at], stored, new, checksum=self.profile.checksums)
 
     def answer(self, claim: Claim, state: DocumentState) -> None:
-        """Set the answer of a claim from its decided cell."""
+        """Set the answer of a claim to the decision in `state`, its document cell."""
         short = self.profile.is_short(int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at]))
         claim.answer = as_decision(claim.id, state, short=short)
         claim.near = []
 
     def start_over(self, claim: Claim) -> None:
-        """Begin another attempt of a claim; after too many its answer is `ClaimContended`."""
+        """Begin another attempt of a claim whose cell others have changed; after 5 its answer is `ClaimContended`."""
         claim.failed += 1
         claim.begin()
         if claim.failed >= ATTEMPTS:
@@ -227,7 +238,7 @@ class ClaimBatch:
             )
 
     def commit(self, cells: ClaimStates) -> None:
-        """Write the claims' own cells anew, each with the content given for it, all in one round of calls."""
+        """Write new content into the claims' own document cells, all in one round of calls, and move the claims on."""
         put, swapped = [], []
         for claim, new in cells:
             claim.stamp = max(claim.stamp, new.stamp)
@@ -241,7 +252,10 @@ class ClaimBatch:
         self._write(swapped, is_first=False)
 
     def _write(self, cells: ClaimStates, *, is_first: bool) -> None:
-        """Put first cells, or compare and set cells; note in claims which were written, and read the others again."""
+        """Write claims' document cells: by a put if `is_first`, since they had none, else by compare-and-set.
+
+        Claims whose cells were written move on; the cells of the others are read again.
+        """
         if not cells:
             return
         changes = [self.change(claim, new) for claim, new in cells]
@@ -267,7 +281,10 @@ class ClaimBatch:
         self.look_again([claim for (claim, _), _, stands in results if not stands])
 
     def look_again(self, claims: Sequence[Claim]) -> None:
-        """Read the cells of claims whose write was refused or not answered; answer, go on, or start over by these."""
+        """Read the document cells of claims whose write was refused or not answered.
+
+        A claim whose own attempt stands in its cell moves on or is answered; another one starts over.
+        """
         if not claims:
             return
         arrived = []
@@ -284,7 +301,10 @@ class ClaimBatch:
         self._arrive(arrived)
 
     def _arrive(self, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> None:
-        """Note in each claim its new cell, answer decided claims, and delete the members of outdated cells."""
+        """Note in each claim its document cell as it was written, with its bytes, and answer the decided claims.
+
+        Member cells and copies' entries that belong to earlier decisions are deleted.
+        """
         changes = []
         for claim, new, value in claims:
             # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that
@@ -300,7 +320,7 @@ class ClaimBatch:
         documentrows.drop_members(self.store, changes)
 
     def renew(self) -> None:
-        """Renew the leases of the claims that hold their cells, each after a third of a lease."""
+        """Write a later time into the cells of undecided claims, every third of a lease, so that nobody ends them."""
         due = self.timer.monotonic() - self.profile.lease_s / 3
         holders = [claim for claim in self.claims if claim.holds_cell and claim.written_s <= due]
         steps = [claim.step for claim in holders]
@@ -311,9 +331,9 @@ class ClaimBatch:
                 claim.step = step
 
     def give_up(self, cells: Iterable[StoredState]) -> None:
-        """Give up undecided claims, as of crashed writers: in their cells the decision before returns.
+        """End undecided claims, such as those of crashed writers: put the decision before them back into their cells.
 
-        The next look sees whether that was done.
+        A cell that was changed meanwhile stays; the next read of the cells shows which were changed.
         """
         swaps = [
             Swap(*state.key, value, encode(state.abandoned(), checksum=self.profile.checksums))
@@ -322,9 +342,10 @@ class ClaimBatch:
         self._swap(swaps)
 
     def bury(self, cells: Iterable[StoredState]) -> None:
-        """Remove originals that have expired, so that claims near them can become originals.
+        """Remove expired originals, given by their document cells, so that claims near them become originals.
 
-        Of a document that is claimed anew only its expired decision goes. Cells that others have changed stay.
+        If the document is being claimed again, only its expired decision is removed. Cells that others have changed
+        stay.
         """
         changes, checksum = [], self.profile.checksums
         for at, stored in enumerate({cell[0].id: cell for cell in cells}.values()):
@@ -341,9 +362,9 @@ class ClaimBatch:
         documentrows.drop_members(self.store, buried)
 
     def _follow(self, changes: Sequence[Change]) -> None:
-        """Note in undecided claims of this batch the cells that a burial or a refresh wrote.
+        """Note in undecided claims of this batch that `bury` or `refresh` has changed their document cells.
 
-        A claim that missed it would start over, and be decided after later documents of the input.
+        Otherwise such a claim would start over, and be decided after later documents of the input.
         """
         claims = {(claim.id, claim.value): claim for claim in self.undecided()}
         for change in changes:
@@ -351,7 +372,10 @@ class ClaimBatch:
                 claim.state, claim.value = change.new, change.value
 
     def refresh(self, originals: Iterable[str | None]) -> set[str]:
-        """Note that originals were named, so were seen; return the ids of those that have to be looked at again."""
+        """Write the time into the document cells of originals that decisions are about to name, so they do not expire.
+
+        Return the ids of those whose cells could not be changed: they have to be read again first.
+        """
         named = sorted({name for name in originals if name is not None})
         if not named:
             return set()
@@ -363,7 +387,7 @@ class ClaimBatch:
         return {change.new.id for change in refused}
 
     def _swap(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change other writers' cells by compare-and-set; return which were changed: none if the store is silent."""
+        """Change document cells by compare-and-set; return which were changed, none if the store does not answer."""
         try:
             return self.store.compare_and_set(swaps) if swaps else []
         except UNANSWERED:

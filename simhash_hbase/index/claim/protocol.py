@@ -1,9 +1,9 @@
-"""The claim of a batch: in one transaction, or, where the store can only compare and set, by the protocol.
+"""Claiming a batch of documents: in one transaction, or by a protocol for stores that can only compare and set.
 
-In a transaction a batch is queried, decided and written. By the protocol, many small state machines are advanced by one
-loop. Each claim first makes its own cell pending and itself findable, and only then looks for others. So at least
-one of two claims within each other's reach finds the other, whatever the interleaving: it waits, or gives way to the
-one with the smaller order. `Step` lists the steps; each is one round of calls for all claims that have come to it.
+By the protocol each claim is a small state machine, and one loop does the next steps of all. A claim first makes its
+own document cell pending, and writes the rows by which queries find it; only then it looks for near copies. So at least
+one of two near claims finds the other, in whatever order they run: it waits, or gives way to the one with the smaller
+order. `Step` lists the steps; each is one round of calls for all claims that have come to it.
 """
 
 import random
@@ -34,7 +34,10 @@ LONGEST_PAUSE_S = 0.25
 
 
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> Decisions:
-    """Claim a batch: decide and write it in one transaction; return the decisions."""
+    """Claim a batch in a store with transactions: decide and write it in a single one; return the decisions.
+
+    `now` is the time in ms since 1970.
+    """
     deduplicator = Deduplicator(store, profile)
 
     def decide() -> Decisions:
@@ -65,10 +68,11 @@ def claim_by_protocol(
     timer: Timer,
     deadline_s: float | None = None,
 ) -> list[machine.Claimed]:
-    """Claim a batch beside other writers, by compare-and-set; return the answer to each document.
+    """Claim a batch in a store without transactions, while other writers claim; return an answer to each document.
 
-    For a batch of new documents: two queries, two rounds of compare-and-set, and the writes of `add` between them. A
-    process that ends in the middle leaves claims that others give up after the profile's lease.
+    A batch of new documents takes two queries, two rounds of compare-and-set, and the writes of `add` between them. A
+    process that ends in the middle leaves claims that other writers end after the profile's lease. After `deadline_s`
+    seconds, if not None, documents that are still undecided get `ClaimContended`.
     """
     began = clock()
     claims = [
@@ -103,7 +107,7 @@ def claim_by_protocol(
 
 
 def _advance(run: ClaimBatch) -> None:
-    """Do the next steps of all undecided claims, in order; a claim that comes to a later step takes it, too."""
+    """Do all steps once, one after the other, each for the undecided claims that have come to it."""
     for step, act in (
         (Step.READ_OWN, read_own),
         (Step.QUERY, first_query),
@@ -118,7 +122,11 @@ def _advance(run: ClaimBatch) -> None:
 
 
 def read_own(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Read the claims' own cells: repeat a decision for this text, wait for another attempt, or go on."""
+    """Do the step `READ_OWN`: read the claims' own document cells.
+
+    A decision about the same text is the answer. If another writer claims the document, this claim waits; else it goes
+    on to the first query.
+    """
     overdue = []
     oldest = run.profile.oldest(run.clock())
     for claim, stored in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
@@ -137,11 +145,12 @@ def read_own(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Decide claims as if nobody else wrote; a document that would be an original becomes pending.
+    """Do the step `QUERY`: decide claims by the originals in the index, as if there were no other writers.
 
-    Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
-    away from, a document that is moving away from a text near a held one, and a document near a held one whose decision
-    is open. Other writers cannot see held documents, so nobody waits for them.
+    A document near an original becomes a duplicate; another one becomes pending. Some are held, that is, wait in memory
+    until an earlier document of the batch is decided: a duplicate of it, a document near its former text, which it
+    replaces, a document whose former text is near a held one, and a document near a held one whose decision is open.
+    Other writers cannot see held documents, so nobody waits for them.
     """
     now = run.clock()
     oldest = run.profile.oldest(now)
@@ -167,10 +176,11 @@ def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def release(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Go on with held claims whose mates are decided: a duplicate as planned, or from the beginning.
+    """Do the step `HELD`: go on with claims whose mates, the earlier documents that they are held for, are decided.
 
-    Claims that begin again do so together with those that are held for them alone: their first query compares them with
-    each other in their order, as before. So a flood of equal texts takes a few passes, not one for each text.
+    A claim becomes the duplicate that it was planned to be if its mate became an original; else it begins again, with
+    those that are held for it alone. The first query compares these with each other in their order, as before. So very
+    many equal texts take a few passes, not one for each text.
     """
     now = run.clock()
     wanted = []
@@ -188,7 +198,7 @@ def release(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def write_rows(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Write members and block rows of pending claims: from then on second queries of other claims find these."""
+    """Do the step `WRITE`: write the member cells and block rows of pending claims, by which other claims find them."""
     changes = [run.change(claim, claim.state) for claim in claims if claim.state is not None]
     documentrows.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
     for claim in claims:
@@ -196,7 +206,10 @@ def write_rows(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def second_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Find all members within the claims' reach, whatever their state: of two near claims one finds the other."""
+    """Do the step `QUERY_AGAIN`: find all documents near the claims, those with undecided claims too, as neighbours.
+
+    The claims' own rows are written: so of two near claims at least one finds the other.
+    """
     is_original = found_since(run.profile.oldest(run.clock()))
     for claim in claims:
         claim.near, claim.is_partial = [], False
@@ -218,7 +231,10 @@ def second_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def see_recorded(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Note that documents with a recorded decision were seen again; mark duplicates whose original does not stand."""
+    """Note that documents were offered again whose text was decided before: they, and their originals, do not expire.
+
+    A duplicate whose original was removed or has got another text since is answered with ``of_removed``.
+    """
     repeated = [(claim, claim.answer) for claim in claims if isinstance(claim.answer, Decision)]
     if not repeated:
         return
@@ -242,7 +258,7 @@ def see_recorded(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def look(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Read the cells of the claims' neighbours; then each claim is decided, gives way, or is left waiting."""
+    """Do the step `LOOK`: read the document cells of the claims' neighbours, then decide each claim or let it wait."""
     names = sorted({neighbour.id for claim in claims for neighbour in claim.near})
     cells = dict(zip(names, read_states(run.store, names) if names else (), strict=True))
     now = run.clock()
@@ -260,7 +276,7 @@ def look(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 @dataclass(slots=True)
 class Verdicts:
-    """The writes that follow from the document cells of many claims' neighbours."""
+    """Judges claims by the document cells of their neighbours, and collects the writes that follow."""
 
     cells: Mapping[str, StoredState | None]  # The neighbours' document cells, by their ids.
     leases: Watched
@@ -271,7 +287,7 @@ class Verdicts:
     expired: list[StoredState] = field(default_factory=list)  # Cells of originals that have expired.
 
     def judge_pending(self, claim: Claim, state: DocumentState) -> None:
-        """Note the writes for a pending claim, whose member and rows are written: it is decided, gives way or waits."""
+        """Judge a pending claim, which others can find: it is decided, gives way to an earlier claim, or waits."""
         near = [(neighbour, stored) for neighbour in claim.near if (stored := self.cells[neighbour.id])]
         originals = [(n, decision, stored) for n, stored in near if (decision := stored[0].found_under(n.text))]
         live = [(n, decision) for n, decision, _ in originals if decision.seen >= self.oldest]
@@ -293,7 +309,7 @@ class Verdicts:
             self.own.append((claim, machine.as_original(state)))
 
     def judge_yielded(self, claim: Claim, state: DocumentState) -> None:
-        """Note the writes for a claim that gave way: it is decided a duplicate, waits, or is pending again."""
+        """Judge a claim that gave way to an earlier one: it is its duplicate, waits on, or becomes pending again."""
         awaited = claim.awaited
         stored = self.cells.get(awaited.id) if awaited else None
         if awaited and stored:

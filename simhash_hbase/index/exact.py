@@ -1,4 +1,4 @@
-"""A second look at near copies: the Jaccard similarity of their texts, in place of its estimate by sketches."""
+"""Compare near copies by their whole texts: by their exact Jaccard similarity, in place of its estimate by sketches."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,11 +27,12 @@ _NO_CHARACTER = 0x110000
 
 
 class Shingles:
-    """The distinct runs of five characters of a normal form, as sorted numbers; a shorter text is one shingle.
+    """The distinct 5-character runs (shingles) of a normalised text, as sorted numbers that can be compared.
 
-    Two shingles never share a number, so all counts are exact: each character is a digit in a system of as many digits
-    as the text has different characters, and one more for characters of other texts. Five digits fit into 64 bits up to
-    7,130 different characters; shingles of a text with more are strings.
+    A text of less than five characters is one shingle. Two shingles never share a number, so all counts are exact. With
+    an alphabet of n characters in the text, a shingle is a number of five digits in base n + 1; digit 0 stands for any
+    character that only other texts have. Up to 7,130 different characters it fits into 64 bits; shingles of texts with
+    more are kept as strings.
 
     Examples
     --------
@@ -53,12 +54,12 @@ class Shingles:
         return len(self._numbers)
 
     def count_in(self, normal: str) -> int:
-        """Return how many of these shingles another normal form has."""
+        """Return how many of these shingles also occur in another normalised text."""
         others = _distinct(self._numbered(_characters(normal)))
         return len(np.intersect1d(self._numbers, others, assume_unique=True))
 
     def _numbered(self, characters: NDArray[np.uint32]) -> NDArray[Any]:
-        """Return the number that stands for each shingle of some characters, in their order."""
+        """Return the number of the shingle that begins at each code point, or its string where 64 bits are too few."""
         if self._base**SHINGLE > _NUMBERS:
             return np.ascontiguousarray(sliding_window_view(characters, SHINGLE)).view(f"U{SHINGLE}").ravel()
         digits = self._digits[characters]
@@ -70,7 +71,7 @@ class Shingles:
 
 
 def _distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values sorted, each once; `numpy.unique` of 2.3 and later takes 40 times as long."""
+    """Return the values sorted and without repeats; `numpy.unique` of numpy 2.3 and later takes 40 times as long."""
     values = np.sort(values)
     is_new = np.ones(len(values), np.bool_)
     is_new[1:] = values[1:] != values[:-1]
@@ -84,7 +85,7 @@ def _characters(normal: str) -> NDArray[np.uint32]:
 
 
 class TextVerdict(NamedTuple):
-    """The likeness of a document's text to that of an original, and the judgement."""
+    """The result of comparing a document with an original: similarity, containment, and whether each is enough."""
 
     is_similar: bool  # Whether the texts are similar enough for a near copy.
     is_contained: bool  # Whether the original holds enough of the document.
@@ -93,7 +94,7 @@ class TextVerdict(NamedTuple):
 
 
 class TextJudge:
-    """Judges by their texts whether documents of one corpus are near copies of originals.
+    """Compares documents of one corpus with originals by their whole texts, to decide whether they are near copies.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ class TextJudge:
         self._file.close()
 
     def begin(self, entries: Entries, texts: Sequence[str]) -> None:
-        """Set the texts of the next batch.
+        """Set the texts of the next batch, one for each document; call it before `keep` and `judge`.
 
         Raises
         ------
@@ -147,7 +148,7 @@ class TextJudge:
         self._normals = dict(zip(entries.texts, normals, strict=True))
 
     def keep(self, text: Text) -> None:
-        """Remember the text of a document of this batch that was kept."""
+        """Store the text of a document of this batch that became an original, to compare later documents with it."""
         if text in self._places:
             return
         self._places[text] = len(self._file)
@@ -156,7 +157,11 @@ class TextJudge:
     def judge(
         self, text: Text, original: Text, distance: int, similarity: float | None, containment: float | None
     ) -> TextVerdict:
-        """Return the verdict on a document of this batch and an original; by estimates if the original has no text."""
+        """Return the comparison of a document of this batch with an original.
+
+        If the text of the original is not stored, the given estimates `similarity` and `containment` are used in its
+        place; None stands for an unknown one, which counts as enough.
+        """
         least = self._own.similarity
         place = self._places.get(original)
         if place is None:
@@ -177,7 +182,7 @@ class TextJudge:
 
 
 def check_judged(profile: Profile) -> None:
-    """Raise `InvalidArgument` for an index in which texts cannot be judged: its rule does not go by similarity."""
+    """Raise `InvalidArgument` unless the index has match rule ``verified``, the only one that goes by similarity."""
     if profile.match != "verified":
         raise InvalidArgument(
             f"texts are judged by similarity, as rule verified does, and this index has rule {profile.match}"
@@ -185,5 +190,5 @@ def check_judged(profile: Profile) -> None:
 
 
 def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:
-    """Return a context with a judge of texts, if they are to be compared or a least containment is given; else None."""
+    """Return a context manager for a `TextJudge`; its value is None if neither `exact` nor `contained` asks for one."""
     return TextJudge(profile, contained=contained) if exact or contained is not None else nullcontext()

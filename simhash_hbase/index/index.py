@@ -119,41 +119,53 @@ class Index(ABC):
 
     @abstractmethod
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterable[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk, to a batch if one is named; yield each with its result, or with its own error.
+        """Add the documents of a chunk (records analysed together); yield each with its result or its own error.
 
-        The documents may be written only while the results are read, so read all of them, as with `claimed` and
-        `answered`.
+        `batch` names the batch (such as a crawl) that they are added in. The documents may be written only while the
+        results are read, so read all of them, as with `claimed` and `answered`.
         """
 
     @abstractmethod
     def claimed(
         self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterable[tuple[Document, Decision | SimhashError]]:
-        """Claim the documents of a chunk, in a batch if one is named; yield each with its decision or own error."""
+        """Claim the documents of a chunk of analysed records; yield each with its decision or its own error.
+
+        `deadline_s` and `batch` are as for `claim`.
+        """
 
     @abstractmethod
     def answered(self, chunk: "Chunk", search: Search) -> Iterable[tuple[Document, Answer | SimhashError]]:
-        """Yield each document of a chunk with the answer that lists its near-duplicates, or with its own error."""
+        """Yield each document of a chunk of analysed records with its near-duplicates, or with its own error."""
 
     @abstractmethod
     def found(
         self, chunk: "Chunk", *, limit: int | None = None
     ) -> Iterable[tuple[Document, ClueAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents that hold it, or with its own error."""
+        """Yield each text of a chunk of records with the documents that contain it, or with its own error.
+
+        This is `find` for many texts.
+        """
 
     @abstractmethod
     def repeated(
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterable[tuple[Document, PassagesAnswer | SimhashError]]:
-        """Yield each text of a chunk with its spans that stand in other documents, or with its own error."""
+        """Yield each text of a chunk of records with its spans that stand in other documents, or with its own error.
+
+        This is `passages` for many texts.
+        """
 
     @abstractmethod
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterable[tuple[Document, ItemsAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents of this collection that stand in it, or with its own error."""
+        """Yield each text of a chunk of records with the documents in it, of this collection, or with its own error.
+
+        This is `items` for many texts.
+        """
 
     @abstractmethod
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Return how many documents of this collection `items` can find, and how many not; reads all document cells.
+        """Count the documents of this collection that `items` can find, and the others; reads all document cells.
 
         Raises
         ------
@@ -184,7 +196,7 @@ class Index(ABC):
 
     @abstractmethod
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
-        """Remove the documents of a batch; yield the id of each when it is gone."""
+        """Remove the documents that came in the batch with this name; yield the id of each when it is gone."""
 
     @abstractmethod
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
@@ -207,7 +219,7 @@ class Index(ABC):
 
     @abstractmethod
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
-        """Find the documents near a fingerprint, by distance alone, since it has no sketch; see `query`."""
+        """Find the documents near a 64-bit fingerprint by Hamming distance alone; see `query` for the options."""
 
     @abstractmethod
     def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
@@ -218,19 +230,19 @@ class Index(ABC):
         """Return figures of the index: documents, rows, bytes; those of a large one are estimates unless `exact`."""
 
     def expiry_warning(self) -> str | None:
-        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
+        """Return a warning if all documents have expired, which may mean that this machine's clock is ahead; else None.
 
-        A service goes by a clock of its own.
+        An index behind a service always returns None: the service goes by its own clock.
         """
         return None
 
     def _check_open(self) -> None:
-        """Raise `IndexClosed` after `close`."""
+        """Raise `IndexClosed` if the index was closed."""
         if self._closed.is_set():
             raise IndexClosed(f"{self.address}: this index was closed")
 
     def _check_deadline(self, deadline_s: float | None) -> None:
-        """Raise `InvalidArgument` for a deadline of a claim that is no number of seconds above 0."""
+        """Raise `InvalidArgument` unless a claim's deadline is None or a number of seconds above 0."""
         if deadline_s is not None and not (isinstance(deadline_s, int | float) and deadline_s > 0):
             raise InvalidArgument(
                 f"deadline_s is {short_repr(deadline_s)}: wanted a number of seconds above 0", parameter="deadline_s"
@@ -249,7 +261,7 @@ class Index(ABC):
         self.close()
 
     def _chunk(self, documents: Sequence[Document], *, analysed: bool = True) -> "Chunk":
-        """Return documents as a chunk, analysed for `added`, `claimed` and `answered`; the others need no analysis."""
+        """Return documents as a `Chunk`; `analysed` computes fingerprints and sketches, which look-ups do not need."""
         self._check_open()
         # Look-ups need no analysis, which takes longer to import than a look-up.
         from simhash_hbase.features.chunks import whole_chunk  # noqa: PLC0415
@@ -265,7 +277,10 @@ class Index(ABC):
         *,
         analysed: bool = True,
     ) -> T:
-        """Return the result of `act` for one document, or raise its error; a text must have usable words."""
+        """Call `act`, such as `added`, with a chunk of one document; return its result, or raise its error.
+
+        Raises `EmptyDocument` for a text without usable words.
+        """
         chunk = self._chunk([given_document(1, (name, text, metadata))], analysed=analysed)
         if chunk.rejects:
             raise EmptyDocument(no_words(name))
@@ -281,7 +296,10 @@ class Index(ABC):
         *,
         analysed: bool = True,
     ) -> Iterator[tuple[str, T | SimhashError | None]]:
-        """Yield each id with the result of `act` for its document, or None for a text without usable words."""
+        """Call `act`, such as `added`, with chunks of the documents; yield each id with its result or error.
+
+        The result is None for a text without usable words.
+        """
         given = (given_document(number, document) for number, document in enumerate(documents, 1))
         for batch in document_batches(given, self._batch_documents):
             chunk = self._chunk(batch, analysed=analysed)
@@ -500,7 +518,7 @@ class Index(ABC):
         )
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
-        """Return a `WriteGroups` that commits each batch by itself."""
+        """Return a `WriteGroups`, the context in which batches are written; here it commits each batch by itself."""
         return WriteGroups(None, gathers=gathers)
 
     def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
@@ -708,7 +726,7 @@ class Index(ABC):
 
 
 def result_of(outcome: T | SimhashError | None) -> T | None:
-    """Return a result, or raise the error that stands in its place."""
+    """Return the result of one document, or raise it if it is an error that was returned in place of the result."""
     if isinstance(outcome, SimhashError):
         raise outcome
     return outcome

@@ -88,7 +88,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """The state that an index and the views of its collections share."""
+    """State that an index shares with the views of its collections: the clock, the analysis and the secret key."""
 
     clock: BatchClock
     analysis: "Analysis | None" = None
@@ -96,7 +96,7 @@ class _Shared:
 
 
 class LocalIndex(Index):
-    """A near-duplicate index over a store.
+    """A near-duplicate index whose rows are in a store that this process opens itself (LMDB, HBase, Redis or memory).
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class LocalIndex(Index):
 
     @property
     def _documents(self) -> StoredDocuments:
-        """The stored documents of the collection."""
+        """The stored documents of this view's collection, for reading by id or page by page."""
         return StoredDocuments(self.store, self.profile, self.collection, self._oldest)
 
     def close(self) -> None:
@@ -219,17 +219,17 @@ class LocalIndex(Index):
         return view
 
     def _secret(self) -> bytes | None:
-        """Return the secret of the index, which is read on first use."""
+        """Return the random key that hides the fingerprints of named collections; None in an index of version 1.0."""
         if self._shared.secret is None:
             self._shared.secret = indexrows.read_secret(self.store, self.profile)
         return self._shared.secret
 
     def _now(self) -> int:
-        """Return the time of the next batch, ms since 1970."""
+        """Return the timestamp of the next batch, in ms since 1970: later than that of the batch before."""
         return self._shared.clock.next_time()
 
     def _oldest(self) -> int:
-        """Return the time since which a document must have been seen to count, ms since 1970."""
+        """Return a time in ms since 1970: documents that were last seen before it have expired."""
         return self.profile.oldest(self._clock())
 
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterator[tuple[Document, Added | SimhashError]]:
@@ -241,7 +241,10 @@ class LocalIndex(Index):
 
     @traced("add")
     def add_entries(self, entries: Entries) -> Written:
-        """Add analysed documents; return which ids were known. Of an id that comes twice, the last text stays."""
+        """Add analysed documents; return which ids were known, and which had another text.
+
+        Of an id that comes twice, the last text stays.
+        """
         check_storable(entries)
         written = Written([], [])
         for run in runs_of_ids(self.collection.stored(entries)):
@@ -252,7 +255,7 @@ class LocalIndex(Index):
         return written
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
-        """Return a `WriteGroups` of the store, which gathers batches of writes in a folder."""
+        """Return a `WriteGroups`, which commits several batches of writes together if the store is a folder (LMDB)."""
         self._check_open()
         return WriteGroups(self.store, gathers=gathers)
 
@@ -299,7 +302,7 @@ class LocalIndex(Index):
 
     @traced("query")
     def answer_entries(self, entries: Entries, search: Search = OWN_RULE) -> Iterator[Answer]:
-        """Yield for each analysed document the answer that lists its near-duplicates.
+        """Yield for each analysed document the answer to its query: its near-duplicates in the index.
 
         Answers are made while they are read: where the matches of all documents together do not fit into memory, drop
         each answer before the next one.
@@ -361,7 +364,7 @@ class LocalIndex(Index):
             yield document, outcome
 
     def query_entries(self, entries: Entries, **search: Unpack[SearchOptions]) -> list[Answer]:
-        """Find the near-duplicates of analysed documents; see `Index.query_many`."""
+        """Return for each analysed document the answer to its query, as a list; see `Index.query_many`."""
         return list(self.answer_entries(entries, Search(**search)))
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
@@ -381,11 +384,17 @@ class LocalIndex(Index):
         return answer
 
     def entries_of(self, document_id: str) -> Entries | None:
-        """Return a stored document as analysis made it, a duplicate without its sketch; None if it is not there."""
+        """Return a stored document as `Entries` of length 1 (fingerprint, sketch, …); None if the id is not there.
+
+        A duplicate comes without its sketch, which is not stored.
+        """
         return self._documents.entries(document_id)
 
     def compare_passages(self, a: Entries, b: Entries) -> PassagePair:
-        """Compare two single documents: return how many passages they share, and which count for rule ``copied``."""
+        """Compare two single documents by passages: how many both share, and which of these rule ``copied`` counts.
+
+        A passage is a hashed run of characters; the rule counts those that few other documents have.
+        """
         collection = self.collection
         pair = compare_passages(
             self.store, self.profile.rule, collection.stored(a), collection.stored(b), partial(are_found, self.profile)
@@ -394,7 +403,10 @@ class LocalIndex(Index):
         return pair._replace(counted=np.sort(collection.masked_passages(pair.counted)))
 
     def counted_spans(self, text: str, pair: PassagePair) -> list[Span]:
-        """Return the parts of a text, in its own characters, that the passages counted in a comparison cover."""
+        """Return the spans of a text, in its own characters, that are covered by the passages counted in `pair`.
+
+        `pair` is a result of `compare_passages`.
+        """
         clue = Clue(self.profile, self.collection, text)
         held = clue.held_of(np.sort(self.collection.masked_passages(pair.counted)))
         return [clue.span(*run) for run in clue.runs(held)] if len(held) else []
@@ -414,9 +426,9 @@ class LocalIndex(Index):
 
     @traced("batches")
     def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
-        """Return the counts of batches in the next `pages` pages of document cells.
+        """Return the counts of documents by batch, from the next `pages` pages of the scan through all documents.
 
-        `after` says where an earlier call ended; None: begin with the first page.
+        `after` is the position at which the last call ended, as its result says; None begins with the first page.
         """
         return count_batches_after(self._documents, after, pages=pages)
 
@@ -425,9 +437,10 @@ class LocalIndex(Index):
 
     @traced("remove_batch")
     def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
-        """Remove the documents of a batch from the next page of document cells that has any; return their ids.
+        """Remove the documents of a batch from the next page, of a scan through all documents, that has any of them.
 
-        At most `pages` pages are read. `after` says where an earlier call ended; None: begin with the first page.
+        At most `pages` pages are read. `after` is the position at which the last call ended; None begins with the first
+        page. The result has the ids of the removed documents and the position for the next call.
         """
         return remove_batch_after(self._documents, checked_batch(name), after, pages=pages)
 
@@ -538,7 +551,10 @@ class LocalIndex(Index):
 
     @traced("dedup")
     def dedup_entries(self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()) -> Decisions:
-        """Decide the next documents of a corpus; return their decisions. No id may come twice in one call."""
+        """Decide the next analysed documents of a corpus: original or duplicate; no id may come twice in one call.
+
+        `texts` are their texts, if the deduplicator has a judge that compares whole texts; else empty.
+        """
         self._check_open()
         check_storable(entries)
         return deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts).given()
@@ -549,7 +565,7 @@ class LocalIndex(Index):
         return read_stats(self.store, self.profile, exact=exact, watch=watch)
 
     def __len__(self) -> int:
-        """Return how many documents of the collection queries find, by reading all; `stats` estimates."""
+        """Return the number of the collection's documents that are no duplicates, by reading all; `stats` estimates."""
         return sum(stored.state != "duplicate" for stored in self.export())
 
     def __bool__(self) -> bool:
@@ -560,7 +576,12 @@ class LocalIndex(Index):
     def verify(
         self, *, repair: bool = False, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
     ) -> Verified:
-        """Check that rows, members and document cells agree; return the counts of what was checked and found wrong.
+        """Check that search rows, member cells and document cells agree.
+
+        Return the counts of cells checked and found wrong.
+
+        A member cell stands for one document in the row of its fingerprint; the document cell, in the row of its id,
+        has its decision.
 
         Parameters
         ----------
@@ -577,16 +598,16 @@ class LocalIndex(Index):
         return verify(self.store, self.profile, times=times, watch=watch, on_damage=on_damage)
 
     def expiry_warning(self) -> str | None:
-        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
+        """Return a warning if all documents have expired by this machine's clock, which may be ahead; else None.
 
-        Nobody may have written for longer than the time to live, or a clock is ahead: then copies of documents that are
-        still wanted become originals. Reads a page of documents.
+        Either nobody has written for longer than the time to live, or a clock is ahead: then copies of documents that
+        are still wanted become originals. Reads one page of documents.
         """
         return expiry_warning(self.store, self.profile, self._clock())
 
     @traced("vacuum")
     def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
-        """Delete expired documents, old removals, and members and rows that no answer needs; return how many.
+        """Delete expired documents, old removals, and cells and rows that no document needs; return how many of each.
 
         Parameters
         ----------
@@ -639,7 +660,7 @@ class LocalIndex(Index):
         return True
 
     def note_backup(self, taken: Since) -> str:
-        """Note a backup that was taken by other means, such as a snapshot of a table; return its time in RFC 3339.
+        """Record a backup that was taken by other means, such as a snapshot of a table; return its time in RFC 3339.
 
         Parameters
         ----------

@@ -85,7 +85,7 @@ class CountedWords(NamedTuple):
         return words._replace(points=points, starts=starts.astype(np.uint32), stops=stops.astype(np.uint32))
 
     def with_whole_texts(self, whole: dict[int, str], *, seed: int) -> "CountedWords":
-        """Return the same words, except that each text at a position in `whole` has one word, the string given there."""
+        """Return the same words, but for each text at a position in `whole` only one word: the string given there."""
         added, places = _points(list(whole.values()))
         points, places = np.concatenate([self.points, added]), places + len(self.points)
         at = np.array(list(whole), np.intp)

@@ -1,4 +1,7 @@
-"""Names and defaults of options of an index and of commands that fill it; without numpy, since help imports them."""
+"""Names and default values of the options of an index, and of commands that fill it.
+
+It does not import numpy, since the command line's help imports it.
+"""
 
 from typing import Literal, NamedTuple, TypeVar
 
@@ -41,7 +44,11 @@ GROUP_MB = 256
 
 
 class NearLimits(NamedTuple):
-    """Largest distances of documents that share sketch rows, and the distance above which sketches must agree more."""
+    """Limits of the Hamming distance of documents that share sketch rows (LSH bands), as a preset of `near` sets them.
+
+    `band_distance` has the largest distance of documents that share one sketch row, two, …; `free_distance` is the one
+    above which each further bit requires more similar sketches.
+    """
 
     band_distance: tuple[int, ...]
     free_distance: int
@@ -72,7 +79,10 @@ GRACE_S = 3600.0
 
 
 class TextForm(NamedTuple):
-    """The form in which texts are sketched, digested and cut into words; by default that of a new index."""
+    """The version of text normalisation, which is used before texts are sketched, digested and cut into words.
+
+    Without arguments it is that of a new index.
+    """
 
     version: int = TEXT_FORM
     """See `Profile.text_form`."""
@@ -88,7 +98,7 @@ LEAST_GRAM = 8
 
 
 def passage_gram(passages: int) -> int:
-    """Return the number of characters of the runs that are hashed, for passages of this number of characters."""
+    """Return the default length, in characters, of the runs that are hashed for passages of this length."""
     return SHORT_GRAM if passages <= MOST_FOR_SHORT_GRAM else LONG_GRAM
 
 

@@ -1,4 +1,4 @@
-"""Lazy imports: packages that import a module when a name from it is used."""
+"""Lazy imports for packages: a module is imported only when one of its names is first used."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence

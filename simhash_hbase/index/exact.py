@@ -79,7 +79,10 @@ def _distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _characters(normal: str) -> NDArray[np.uint32]:
-    """Return a text's code points; a text shorter than a shingle is filled up by a code point that no text has."""
+    """Return the code points of a text.
+
+    One of less than five characters is padded with a number that is no character.
+    """
     points = np.frombuffer(normal.encode("utf-32-le", "surrogatepass"), "<u4")
     return np.append(points, np.full(max(0, SHINGLE - len(points)), _NO_CHARACTER, np.uint32))
 

@@ -1,4 +1,4 @@
-"""The methods that every index has, wherever its rows are: documents in, near-duplicates out."""
+"""The abstract class `Index`: the methods of every index, in a store or behind a service."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 class Index(ABC):
-    """A near-duplicate index: the methods that every index has, wherever its rows are.
+    """A near-duplicate index of documents: the methods that every index has, wherever its rows are.
 
     `LocalIndex` keeps the rows in a store, `RemoteIndex` asks a service that does. Several processes may use an index
     at a time, each with its own `Index`. Threads may share an `Index`.
@@ -85,18 +85,18 @@ class Index(ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """The address of the index, and the name of the collection if it is a view of one."""
+        """The address of the index, such as ``file:news.index``, and the name of the collection that this view shows."""
 
     @property
     @abstractmethod
     def analysis(self) -> "Analysis | None":
-        """The analysis that turns texts into entries; None where a service does it."""
+        """The `Analysis`, which turns texts into fingerprints and sketches; None where a service does it."""
 
     @abstractmethod
     def in_collection(self, name: str | None) -> Self:
-        """Return a view of one collection: its documents and no others, under ids of its own; closed with the index.
+        """Return a view of one collection: an index that shows its documents and no others, under ids of its own.
 
-        `stats`, and methods that read or mend rows, are of the whole index.
+        The view is closed with the index. `stats`, and methods that read or repair rows, are of the whole index.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Index(ABC):
 
     @abstractmethod
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Count the documents of this collection that `items` can find, and the others; reads all document cells.
+        """Return how many documents of this collection `items` can find, and how many not; reads all document cells.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class Index(ABC):
 
     @abstractmethod
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Return the counts of the documents of each batch; reads all document cells.
+        """Return, for each batch such as a crawl, how many documents came in it; reads all document cells.
 
         Returns
         -------
@@ -249,7 +249,7 @@ class Index(ABC):
             )
 
     def _check_search(self, search: Search) -> None:  # noqa: B027 - only a service takes less
-        """Raise `InvalidArgument` or `Unsupported` for a search that this index cannot make."""
+        """Raise an error for a search that this index cannot make: `InvalidArgument` or `Unsupported`."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.address}{', closed' if self._closed.is_set() else ''}>"
@@ -313,10 +313,10 @@ class Index(ABC):
     def rule(
         self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
     ) -> MatchRule:
-        """Return the match rule for a query: that of the index, changed as the caller asks.
+        """Return the match rule for a query: that of the index, with the given values changed.
 
-        A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the radius
-        within which sketches are compared, where that is larger than the index's.
+        A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the largest
+        distance at which sketches are compared, if that is larger than the index's.
 
         Raises
         ------
@@ -356,7 +356,7 @@ class Index(ABC):
         )
 
     def add(self, document_id: str, text: str, *, metadata: Metadata | None = None, batch: str | None = None) -> int:
-        """Add a document and return its fingerprint; a known id gets this text from now on.
+        """Add a document and return its fingerprint; if the id is known, this text replaces the one it had.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ class Index(ABC):
         deadline_s: float | None = None,
         batch: str | None = None,
     ) -> Decision:
-        """Decide whether a document is an original, safely while other writers claim near copies of it.
+        """Decide whether a document is an original or a duplicate, safely while other writers claim near copies of it.
 
         Parameters
         ----------
@@ -546,7 +546,7 @@ class Index(ABC):
         return self._one(partial(self.answered, search=Search(**search)), "", text)
 
     def find(self, clue: str, *, limit: int | None = None) -> ClueAnswer:
-        """Find the documents that hold a clue, such as a sentence, or a part of it.
+        """Find the documents that contain a clue, such as a sentence, or a part of the clue.
 
         Parameters
         ----------
@@ -574,7 +574,7 @@ class Index(ABC):
     def find_many(
         self, documents: Iterable[GivenDocument], *, limit: int | None = None
     ) -> Iterator[tuple[str, ClueAnswer | None]]:
-        """Find the documents that hold each of many texts.
+        """Find, for each of many texts, the documents that contain it.
 
         Parameters
         ----------
@@ -594,7 +594,7 @@ class Index(ABC):
     def passages(
         self, text: str, *, document_id: str = "", metadata: Metadata | None = None, **search: Unpack[PassageOptions]
     ) -> PassagesAnswer:
-        """Find the spans of a text that stand in other documents.
+        """Find the passages of a text: its spans that stand in other documents, too.
 
         Parameters
         ----------
@@ -629,7 +629,7 @@ class Index(ABC):
     def passages_many(
         self, documents: Iterable[GivenDocument], **search: Unpack[PassageOptions]
     ) -> Iterator[tuple[str, PassagesAnswer | None]]:
-        """Find the spans of many texts that stand in other documents.
+        """Find the passages of many texts: their spans that stand in other documents, too.
 
         Parameters
         ----------
@@ -647,7 +647,7 @@ class Index(ABC):
         return ((name, result_of(answer)) for name, answer in outcomes)
 
     def items(self, text: str, *, at_share: float = defaults.ITEM_SHARE) -> ItemsAnswer:
-        """Find the documents of this collection that stand in a text, such as items of an evaluation set.
+        """Find the documents of this collection that stand in a text, such as test questions in training data.
 
         Parameters
         ----------

@@ -52,7 +52,7 @@ def _check_no_documents(store: Store) -> None:
 
 
 def read_profile(store: Store) -> Profile:
-    """Read the profile of the index in a store, or raise `IndexMissing`."""
+    """Return the profile (the options) of the index in a store, or raise `IndexMissing`."""
     return Profile.decode(_profile_cell(store).value)
 
 
@@ -67,7 +67,10 @@ def identity(store: Store, collection: str | None = None) -> str:
 
 
 def _profile_cell(store: Store) -> Cell:
-    """Return the cell of the profile; raise `CorruptIndex` if it is not the one that the index was made with."""
+    """Return the cell with the profile of the index, the options that never change.
+
+    Raises `CorruptIndex` if it is not the one that the index was made with.
+    """
     cell, digest = store.get(FAMILY_INDEX, [(_PROFILE_ROW, VALUE_QUALIFIER), (_DIGEST_ROW, VALUE_QUALIFIER)])
     if cell is None:
         _check_no_documents(store)

@@ -1,4 +1,7 @@
-"""An index over a store, on this machine or in HBase and Redis: queries, decisions and maintenance."""
+"""An index over a store that this process opens itself: queries, decisions and maintenance.
+
+The store is LMDB in a folder, HBase, Redis or memory.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -172,13 +175,13 @@ class LocalIndex(Index):
 
     @property
     def address(self) -> str:
-        """The address of the store, and the name of the collection if this is a view of one."""
+        """The address of the store, such as ``file:news.index``, and the name of the collection that this view shows."""
         name = self.collection.name
         return self._store.url if name is None else f"{self._store.url} (collection {name})"
 
     @property
     def analysis(self) -> "Analysis":
-        """The analysis that turns texts into entries; the learned table is read on first use."""
+        """The `Analysis`, which turns texts into fingerprints and sketches; a learned idf table is read on first use."""
         if self._shared.analysis is None:
             # Look-ups need no analysis, which takes longer to import than a look-up.
             from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
@@ -233,7 +236,10 @@ class LocalIndex(Index):
         return self.profile.oldest(self._clock())
 
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterator[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk; yield each with its result. Of an id that comes twice, the last text stays."""
+        """Add the documents of a chunk of analysed records; yield each with its result; see `Index.added`.
+
+        Of an id that comes twice, the last text stays.
+        """
         entries = chunk.entries.in_batch(batch)
         written = self.add_entries(entries)
         flags = zip(chunk.kept, entries.simhashes.tolist(), written.known, written.moved, strict=True)
@@ -262,13 +268,13 @@ class LocalIndex(Index):
     def claimed(
         self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[Document, Decision | SimhashError]]:
-        """Claim the documents of a chunk; yield each with its decision or its own error; see `claim_entries`."""
+        """Claim the documents of a chunk of analysed records; yield each with its decision or its own error."""
         entries = chunk.entries.in_batch(batch)
         return zip(chunk.kept, self.claim_entries(entries, deadline_s=deadline_s), strict=True)
 
     @traced("claim")
     def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
-        """Claim analysed documents, and return one answer a document; see `claim_many`.
+        """Claim analysed documents: decide which are originals; return one answer for each document; see `claim_many`.
 
         Raises
         ------
@@ -297,7 +303,7 @@ class LocalIndex(Index):
         )
 
     def answered(self, chunk: "Chunk", search: Search) -> Iterator[tuple[Document, Answer | SimhashError]]:
-        """Yield each document of a chunk with its near-duplicates; see `answer_entries`."""
+        """Yield each document of a chunk of analysed records with its near-duplicates; see `answer_entries`."""
         return zip(chunk.kept, self.answer_entries(chunk.entries, search), strict=True)
 
     @traced("query")
@@ -329,7 +335,7 @@ class LocalIndex(Index):
     def found(
         self, chunk: "Chunk", *, limit: int | None = None
     ) -> Iterator[tuple[Document, ClueAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents that hold it; see `Index.found`."""
+        """Yield each text of a chunk of records with the documents that contain it; see `Index.found`."""
         search = partial(find_clue, self.store, self.profile, self.collection, limit=limit, oldest=self._oldest())
         yield from self._of_texts(search, chunk.kept)
 
@@ -337,13 +343,13 @@ class LocalIndex(Index):
     def repeated(
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterator[tuple[Document, PassagesAnswer | SimhashError]]:
-        """Yield each text of a chunk with its spans that stand in other documents; see `Index.repeated`."""
+        """Yield each text of a chunk of records with its spans that stand in other documents; see `Index.repeated`."""
         find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
         yield from self._of_texts(find, chunk.kept)
 
     @traced("items")
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents of this collection that stand in it; see `Index.held`."""
+        """Yield each text of a chunk of records with the collection's documents that stand in it; see `Index.held`."""
         find = partial(find_items, self.store, self.profile, self.collection, at_share=at_share, oldest=self._oldest())
         yield from self._of_texts(find, chunk.kept)
 
@@ -421,7 +427,7 @@ class LocalIndex(Index):
             yield from zip(batch, removed, strict=True)
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Return the counts of the documents of each batch; see `Index.batches`."""
+        """Return, for each batch, how many documents came in it; see `Index.batches`."""
         return count_batches(self._documents, watch)
 
     @traced("batches")
@@ -451,7 +457,7 @@ class LocalIndex(Index):
 
     @traced("copies")
     def copies(self, document_id: str) -> Copies | None:
-        """Return the copies of an original; see `Index.copies`."""
+        """Return the copies (duplicates) of an original; see `Index.copies`."""
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
     def export(
@@ -461,7 +467,9 @@ class LocalIndex(Index):
         watch: ProgressCallback | None = None,
         on_damage: DamageCallback | None = None,
     ) -> Iterator[Stored]:
-        """Yield the records of all documents, or of a batch, in the order of their ids' digests, read a page at a time.
+        """Yield the records of all documents, or of a batch, in the order of the digests of their ids.
+
+        They are read a page at a time.
 
         Parameters
         ----------
@@ -484,6 +492,8 @@ class LocalIndex(Index):
         self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None, batch: str | None = None
     ) -> Iterator[tuple[str, Decision | None]]:
         """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
+
+        Yield each id with its decision.
 
         Each document is compared with the originals that the index holds and with those kept before it. It becomes an
         original itself, or a duplicate of the nearest one.
@@ -546,7 +556,10 @@ class LocalIndex(Index):
         return ((each, result_of(decision)) for each, decision in self._each(decided, documents))
 
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
-        """Return a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
+        """Return a `Deduplicator` of this index, which decides a corpus for `dedup_many` or `dedup_entries`.
+
+        With a `scratch` store nothing is written to the index. `judge` compares whole texts, None only their sketches.
+        """
         return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge, server_clock=self._server_clock)
 
     @traced("dedup")
@@ -569,7 +582,7 @@ class LocalIndex(Index):
         return sum(stored.state != "duplicate" for stored in self.export())
 
     def __bool__(self) -> bool:
-        """Return True, so that an index without documents is not taken for no index."""
+        """Return True: an index without documents must not count as false, as other empty containers do."""
         return True
 
     @traced("verify")
@@ -628,7 +641,7 @@ class LocalIndex(Index):
         return vacuum(self.store, self.profile, server_clock=self._server_clock, now=self._now(), yes=yes, watch=watch)
 
     def backup(self, destination: str | os.PathLike[str]) -> bool:
-        """Copy the index while it is in use, and note in it when the copy began.
+        """Copy the index while it is in use, and record in it when the copy began.
 
         Parameters
         ----------

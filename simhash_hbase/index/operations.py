@@ -1,4 +1,4 @@
-"""A table of the operations of an index on documents, ids and batches, for the service and its client."""
+"""A table of the operations of an index, such as ``add`` and ``query``, for the service and its client."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

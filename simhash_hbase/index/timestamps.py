@@ -1,17 +1,17 @@
-"""Timestamps of cells: a writer's own clock, which may be wrong, or the server's; and first cells below all decisions.
+"""Timestamps of cells: from which clock they come, and why no late write or delete can hide a decision.
 
-In a store without transactions a delete hides cells written at or below its timestamp, now or later. So no delete may
-be later than the server's time, and no write much earlier.
+In a store without transactions a delete hides cells written at or below its timestamp, at once or later. So no delete
+may be later than the server's time, and no write much earlier. A writer's own clock may be wrong.
 
-The first document cells of many ids are put: a compare-and-set costs a server as much as thirty cells of a put, and an
-empty cell does not need one. A put that is stamped when it is executed may be executed late, by a gateway that stood
-still, and cover acknowledged changes of that time. So a first cell carries a timestamp below all that the
-server's clock still gives: it never covers the cell of a compare-and-set, however late or often it arrives. When
-several are put into one cell, the one with the highest timestamp stands, in whatever order they arrive. A writer counts
-its cell as written once it has read it back; every other change of a document cell is a compare-and-set.
+The first document cell of an id is written by a plain put: a compare-and-set costs a server as much as thirty cells of
+a put, and an empty cell does not need one. A put that gets its timestamp when it is executed may be executed late, by a
+gateway that stood still, and cover acknowledged changes of that time. So a first cell carries a timestamp below all
+that the server's clock still gives: it never covers the cell of a compare-and-set, however late or often it arrives.
+When several are put into one cell, the one with the highest timestamp stands, in whatever order they arrive. A writer
+counts its cell as written once it has read it back; every other change of a document cell is a compare-and-set.
 
-A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `claim_time`. A
-decision's timestamp, `time_below`, is above all cells that `vacuum` has deleted.
+The first cell of a claim decides nothing yet, so its timestamp, `claim_time`, is below those of all decisions. The
+timestamp of a decision, `time_below`, is above all cells that `vacuum` has deleted.
 """
 
 import time

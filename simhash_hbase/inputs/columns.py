@@ -48,7 +48,7 @@ class DocumentColumns(Sequence[Document]):
 
     @classmethod
     def joined(cls, parts: Iterable[DocumentColumns]) -> DocumentColumns:
-        """Return the documents of several parts, one after the other, as one sequence."""
+        """Return the documents of several `DocumentColumns`, one after the other, as one."""
         columns: list[list[Any]] = [[] for _ in fields(cls)]
         for part in parts:
             for column, more in zip(columns, part._columns(), strict=True):

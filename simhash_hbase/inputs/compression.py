@@ -1,4 +1,4 @@
-"""Gzip and Zstandard, decompressed in bounded memory."""
+"""Decompression of Gzip and Zstandard in bounded memory, as far as damaged data allow."""
 
 import re
 import struct
@@ -36,7 +36,7 @@ _NAMED_MEMBERS = 3  # How many with a wrong checksum a message names.
 
 
 def inflated_before_damage(inflate: "_Decompress", data: bytes) -> Iterator[bytes]:
-    """Yield the content of damaged deflate data up to the damage, in whatever blocks the data are read.
+    """Yield the content of damaged deflate data up to the damage; the result does not depend on how the data are cut.
 
     zlib returns nothing of a call that meets damage. So the steps are halved until they end at the damaged byte. It may
     hold whole symbols before the damage: their content is taken one byte a call, and only the last byte of it is lost.
@@ -102,9 +102,9 @@ class _Ahead:
 
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Generator[bytes, None, None]:
-    """Yield the content of gzip data of any number of members, in blocks of at most `block_bytes`.
+    """Yield the content of gzip data, which may have several members, in blocks of at most `block_bytes`.
 
-    A member with a wrong checksum is decompressed, too. InvalidInput names it after the last member.
+    A member with a wrong checksum is decompressed, too; after the last member InvalidInput is raised, which names it.
     """
     ahead = _Ahead(chunks, "gzip")
     members, wrong = 0, []
@@ -157,7 +157,7 @@ def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
 
 
 def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool]:
-    """Yield the content of a gzip member after its header; return whether its checksum and its length are right."""
+    """Yield the content of a gzip member whose header was read; return whether its checksum and length are right."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     checksum = length = 0
     while not inflate.eof:
@@ -202,7 +202,10 @@ _DICTIONARY_BYTES = 64 << 20
 
 
 def unzstd(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:
-    """Yield the content of Zstandard data of any number of frames; the first may be a dictionary, as in crawls."""
+    """Yield the content of Zstandard data, which may have several frames.
+
+    The first frame may hold a dictionary for the others, as in crawlers' files.
+    """
     ahead = _zstd_ahead(chunks)
     if not ahead.has(1):
         raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")

@@ -199,7 +199,7 @@ class _Rows:
         return original(b"\n".join(self._pieces).removesuffix(b"\r"), self._stream.encoding)
 
     def text(self) -> str:
-        """Return the lines of the current row, decoded."""
+        """Return the lines of the current row, decoded to a string."""
         lines = (piece.removesuffix(b"\r") for piece in self._pieces)
         return b"\n".join(lines).decode(self._stream.codec, "replace")
 

@@ -74,7 +74,7 @@ def checked_codec(name: str) -> str:
 
 
 def byte_order_mark(head: bytes) -> tuple[str, int] | None:
-    r"""Return the codec that a byte order mark stands for and the mark's length, if there is one.
+    r"""Return the codec that the byte order mark at the beginning stands for, and its length; None if there is no mark.
 
     Examples
     --------
@@ -94,7 +94,7 @@ _CONTROL_SHARE = 0.03
 
 
 def is_text(content: bytes) -> bool:
-    r"""Return whether some bytes are a text in any encoding, not compressed data: a tenth of those are control bytes.
+    r"""Return whether bytes are text in some encoding, not compressed data, a tenth of which are control bytes.
 
     Examples
     --------
@@ -230,10 +230,10 @@ def _weight(character: str) -> float:
 
 
 def plausibility(text: str, *, is_declared: bool = False) -> float:
-    """Return how much the characters beyond ASCII are like those of a language: 2 at most, below 0 where garbled.
+    """Return how plausible a decoded text is, by its characters beyond ASCII: up to 2; below 0 means a wrong encoding.
 
-    Rare Chinese characters and Korean syllables speak against an encoding only if the text does not declare it: names
-    have them.
+    Rare Chinese characters and Korean syllables speak against an encoding only if the text does not declare it
+    (`is_declared`): names have them.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def _sample(content: bytes) -> bytes:
 
 
 def detect(content: bytes, labels: Sequence[str] = (), more: Callable[[bytes], Iterable[str]] = lambda _: ()) -> str:
-    """Return the codec that a text most likely is in.
+    """Return the name of the codec that a text is most likely encoded in.
 
     Parameters
     ----------

@@ -259,7 +259,7 @@ logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 
 
 class MainText(NamedTuple):
-    """The text, title and address of a page."""
+    """What is extracted from a web page: text, title, address, and a sketch of the remaining sentences."""
 
     text: str  # The main text, a line a paragraph; all text where no part is the main one; may be empty.
     title: str  # The title for sharing, else that of the window, with single blanks; may be empty.
@@ -271,14 +271,15 @@ class MainText(NamedTuple):
 def main_text(html: str) -> MainText:
     """Return the main text of a page, with its title, its address and a sketch of its other sentences.
 
-    A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text. Where the
-    extracted text is a cookie notice, or short and less than a third of the page's sentences, it is the article in the
-    page's JSON-LD, or else all paragraphs but for links, menus, footers and notices; beside a notice also the texts in
-    these, in templates and frames, in descriptions and in JSON, where there are more of them.
+    A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text. If the
+    extracted text is a cookie notice, or if it is short and less than a third of the page's sentences, another text is
+    taken: the article in the page's JSON-LD, or else all paragraphs except links, menus, footers and notices. Beside a
+    notice, the texts in these, in templates and frames, in descriptions and in JSON are taken, too, where there are
+    more of them.
 
-    By trafilatura in its fast mode, without readers' comments. A text of 100 characters is accepted; below 250
-    trafilatura itself would go on and find the template. Tables that hold paragraphs are opened, since old sites
-    lay out their pages in them, menus beside articles. Measured on the 181 news pages of
+    The extractor is trafilatura in its fast mode, without readers' comments. A text of 100 characters is accepted;
+    below 250 trafilatura itself would go on and find the template. Tables that hold paragraphs are opened, since old
+    sites lay out their pages in them, menus beside articles. Measured on the 181 news pages of
     article-extraction-benchmark (4-word shingles) and on the 990 pages of trafilatura's own evaluation (segments), F1
     and CPU time a page:
 

@@ -123,7 +123,7 @@ def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1)
 
 
 def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield a document or a refusal for each line of a file of JSON lines, or of a part of it.
+    """Yield a document, or a refusal, for each line of a file of JSON lines, or of a part of the file.
 
     A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
     """
@@ -268,7 +268,7 @@ def _has_nan(value: object) -> bool:
 
 
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield each line of a text file, or of a part of it, as a document, whose id is the file and the line."""
+    """Yield each line of a text file, or of a part of it, as a document; its id is the file's name and the line."""
     for number, line, fault in unmarked_lines(stream, options, first):
         place, raw = Place(name, number), original(line, stream.encoding)
         if fault is not None:

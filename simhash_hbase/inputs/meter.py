@@ -40,7 +40,7 @@ def silent(name: str, total: float | None = None, **_: object) -> AbstractContex
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the singular for one thing.
+    """Return a number with its noun as text, such as ``2 duplicates``; the noun is in the singular after 1.
 
     Examples
     --------

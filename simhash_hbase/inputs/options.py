@@ -1,4 +1,4 @@
-"""Choices for reading the input: formats, encodings, fields and limits."""
+"""Options for reading the input: formats, encodings, names of fields, limits."""
 
 from dataclasses import dataclass
 
@@ -112,13 +112,13 @@ class InputOptions:
 
     @property
     def kept_fields(self) -> tuple[str, ...]:
-        """The fields of a record that are copied into the metadata, each once."""
+        """The names of the fields of a record that are copied into the document's metadata, without repeats."""
         agree = () if self.agree_field is None else (self.agree_field,)
         return tuple(dict.fromkeys((*self.metadata_fields, *agree)))
 
     @property
     def record_fields(self) -> tuple[str, ...]:
-        """All fields of a record that are read, each once."""
+        """The names of all fields that are read from a record, without repeats."""
         ranked = (self.preference.field,) if self.preference and self.preference.field else ()
         by = () if self.by_field is None else (self.by_field,)
         return tuple(dict.fromkeys((self.id_name, self.source_field, *self.kept_fields, *ranked, *by)))

@@ -49,7 +49,7 @@ def open_parquet(path: str) -> pq.ParquetFile:
 
 
 def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a row group in batches of some MB; ``columns`` None reads all columns."""
+    """Yield the rows of row group `group` in batches of some MB; `columns` names the columns to read, None all."""
     facts = file.metadata.row_group(group)
     each = facts.total_byte_size // max(facts.num_rows, 1) + 1
     rows = min(max(_BATCH_BYTES // each, 1), _MAX_BATCH_ROWS)
@@ -86,7 +86,7 @@ def group_parts(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
 
 
 def read_parquet(request: ReadRequest) -> Iterator[Record]:
-    """Yield the records of a Parquet file, or of some row groups of it."""
+    """Yield the records of a Parquet file, or of the row groups that the request's part names."""
     source, options, progress = request.source, request.options, request.progress
     path, part = source.path or "", request.part or Part((source,))
     counted = end = 0  # Bytes of the file.
@@ -363,7 +363,7 @@ def batch_of(rows: list[Row], schema: Any) -> Any:  # noqa: ANN401 - pyarrow has
 
 
 def written(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types
-    """Write record batches as a Parquet file; yield the number of rows of each row group written."""
+    """Write record batches as a Parquet file; yield the number of rows in each row group, when it is written."""
     with pq.ParquetWriter(file, schema) as writer:
         for table in joined(batches):
             writer.write_table(table, row_group_size=table.num_rows)

@@ -21,7 +21,7 @@ _MARK_BYTES = 3  # The byte order mark of UTF-8.
 def divide(
     sources: Sources, options: InputOptions, *, part_bytes: int = PART_BYTES, shares: tuple[int, ...] = ()
 ) -> Generator[Part, None, None]:
-    """Yield the parts of an input in its order.
+    """Divide an input into parts that processes can read independently, and yield these in the order of the input.
 
     Files of lines are divided at line ends, Parquet by row groups. Any other file is read whole, several small ones in
     one part.

@@ -130,17 +130,17 @@ def check_id_field(formats: Collection[str], options: InputOptions) -> None:
 
 
 def has_fields(name: str) -> bool:
-    """Return whether the records of a format have fields, of which one may be the id."""
+    """Return whether the records of a format have named fields, as JSON lines have and plain text has not."""
     return name not in _WITHOUT_FIELDS
 
 
 def read(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Record]:
-    """Yield the documents of some sources, and the records that are refused.
+    """Yield the documents of the input, and a `Reject` for each record that is refused.
 
-    Memory is bounded by the block and the longest record, whatever the input's length. The
-    iterator holds one open file and closes it when it is exhausted or closed.
+    Memory is bounded by the block and the longest record, whatever the input's length. The iterator holds one open file
+    and closes it when it is exhausted or closed.
 
     Examples
     --------

@@ -74,7 +74,10 @@ class Page:
 
 
 class JsonLine(NamedTuple):
-    """A line of JSON, not decoded yet; `extract` makes a document of it, which takes twice as long as reading."""
+    """A line of JSON that is not decoded yet.
+
+    `extract` makes a document of it, which takes twice as long as reading it.
+    """
 
     place: Place
     content: bytes  # In UTF-8 where the file is in UTF-16 or UTF-32.
@@ -127,7 +130,7 @@ _DECIMAL_FINGERPRINT = re.compile(r"[0-9]{1,20}")
 
 
 def parse_simhash(value: str | int) -> int:
-    """Return a fingerprint that is written as 16 hex digits, as ``0x…``, as decimal digits or as an integer.
+    """Return the fingerprint that a value writes: 16 hex digits, ``0x…``, decimal digits, or an integer.
 
     Examples
     --------

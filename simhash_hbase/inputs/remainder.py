@@ -20,7 +20,9 @@ def sketch_remainder(sentences: Iterable[str]) -> bytes:
 
 
 def remainders_differ(one: bytes, other: bytes) -> bool:
-    """Return whether two remainders have less than half of all their sentences in common, as estimated.
+    """Return whether two pages' remainders, as sketches of `sketch_remainder`, are different texts.
+
+    They are if, as estimated, less than half of all their sentences are in both.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class Source:
 
     @property
     def has_name(self) -> bool:
-        """Whether the name is UTF-8, so that ids and messages can show it: a file name on disk may be any bytes."""
+        """Whether the file's name is valid UTF-8, so that ids and messages can show it: on disk it may be any bytes."""
         return self.name == shown(self.name)
 
     @property

@@ -35,11 +35,11 @@ _CODING_HEADERS = ("content-encoding", "transfer-encoding")  # In the order in w
 
 
 def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
-    """Yield the pages of a crawler's file: WARC of pages, WET of texts; gzip by record or whole, Zstandard, or neither.
+    """Yield the pages in a crawler's file, a WARC of web pages or a WET of texts, compressed or not.
 
-    A URL that was captured twice comes twice with one id, and is treated as any repeated id: `dedup` and
-    `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
-    if the text is the same.
+    It may be gzip, by record or whole, or Zstandard. A URL that was captured twice comes twice with one id, and is
+    treated as any repeated id: `dedup` and `load` refuse the later captures, `add` and the index keep the last one,
+    `claim` gives it the first one's decision if the text is the same.
     """
     source, options = request.source, request.options
     stream = open_bytes(request, decompress=False)

@@ -40,7 +40,7 @@ class GzipEnd(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A marker in the sequence of a file's `pieces`: here bytes are missing, since the compressed data are damaged.
+    """A marker in the sequence of a file's `pieces`: here bytes are missing or damaged, for the reason that it names.
 
     The content of a gzip member that has not ended may be wrong.
     """

@@ -1,4 +1,4 @@
-"""Unicode's normal forms in linear time: long runs of combining marks are cut, long texts normalised in pieces.
+"""Unicode's normal forms in linear time: long runs of combining marks are interrupted, long texts done in pieces.
 
 Normalisation sorts each run of combining marks, in time that grows with the square of its length, and Python holds its
 lock meanwhile. Unicode's stream-safe text format (UAX #15, section 13) bounds the runs at 30: a combining grapheme

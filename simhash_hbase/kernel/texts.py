@@ -53,7 +53,7 @@ class Weights:
         return cls(keys, values, other, seed)
 
     def weight(self, word: str) -> float:
-        """Return the weight of a word."""
+        """Return the weight of a word; that of all other words if the table does not have it."""
         key, _ = mmh3.hash64(word.encode("utf-8", "surrogatepass"), self.seed, signed=False)
         return float(votes.weight_of(self.keys.data, self.values.data, self.other, key))
 
@@ -331,7 +331,9 @@ def canonical(text: str, *, folded: bool, form: TextForm = FORM) -> str:
 
 
 def normalize(text: str, form: TextForm = FORM) -> str:
-    """Normalise a text: NFKC, lower case, simplified, letters, numbers and marks alone (see schema/README.md).
+    """Return the normal form of a text: only its letters, numbers and marks, in lower case (see schema/README.md).
+
+    It is NFKC, with simplified Chinese characters if `form` says so.
 
     Examples
     --------

@@ -107,7 +107,10 @@ ITEM_SHARE = 0.5
 
 
 def checked_share(name: str, share: T) -> T:
-    """Return the value of the parameter `name`; raise `InvalidArgument` unless it is a share above 0 and up to 1."""
+    """Return the value of the parameter called `name`.
+
+    Raise `InvalidArgument` unless it is a number above 0 up to 1.
+    """
     if not (isinstance(share, int | float) and 0 < share <= 1):
         raise InvalidArgument(f"{name} is {short_repr(share)}: wanted a share above 0 and up to 1", parameter=name)
     return share

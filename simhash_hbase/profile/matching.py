@@ -174,7 +174,7 @@ def estimated_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArra
 
 
 def estimated_containment(similarity: float | None, own: int, other: int) -> float | None:
-    """Return the estimated share of a text's distinct shingles that another text has, to four decimals.
+    """Return the estimated share of a text's distinct shingles that another text has, too, to four decimals.
 
     Two sets of n and m shingles with a Jaccard similarity of J share J (n + m) / (1 + J) of them (Broder 1997, On the
     resemblance and containment of documents): as a share of the first set at least J, and at most 1.

@@ -307,7 +307,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def rule(self) -> MatchRule:
-        """The match rule of `claim` and `dedup`, and of a query that asks for no other."""
+        """The match rule of the index: for `claim` and `dedup`, and for queries that ask for no other."""
         return MatchRule(
             match=self.match,
             distance=self.distance,
@@ -330,7 +330,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def ttl_ms(self) -> int | None:
-        """Milliseconds after which a document that was not seen again expires; None: never."""
+        """Time to live in milliseconds: a document not seen again for so long expires; None: never."""
         return None if self.ttl_days is None else round(self.ttl_days * clock.MS_A_DAY)
 
     def is_short(self, features: int, characters: int) -> bool:
@@ -341,7 +341,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return bool(self._are_few(features, characters))
 
     def are_short(self, features: NDArray[np.int32], characters: NDArray[np.int32]) -> list[bool]:
-        """Return for each of several texts whether it is short; see `is_short`."""
+        """Return, for each of several texts, whether it is so short that near copies may be missed; see `is_short`."""
         short: list[bool] = self._are_few(features, characters).tolist()
         return short
 
@@ -364,7 +364,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
-        """Return the profile that `encode` wrote.
+        """Return the profile in bytes that `encode` has written.
 
         Raises
         ------

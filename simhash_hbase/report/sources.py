@@ -17,7 +17,7 @@ class SourceFigures(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """The number of documents that were kept."""
+        """The number of the source's documents that were kept, not removed as duplicates."""
         return self.documents - self.removed
 
     @property

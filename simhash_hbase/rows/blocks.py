@@ -85,7 +85,7 @@ class Scheme:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Number of bits of each block, from the most significant end."""
+        """The number of bits of each block, beginning with the block of the highest bits."""
         width, wider = divmod(SIMHASH_BITS, self.blocks)
         return (width + 1,) * wider + (width,) * (self.blocks - wider)
 
@@ -128,7 +128,7 @@ class Scheme:
         return out
 
     def agreeing(self, a: int, b: int) -> tuple[Table, ...]:
-        """Return the tables in which two fingerprints have the same prefix, so that a search for one reads the other."""
+        """Return the tables in which two fingerprints have the same prefix: a search for one reads the other."""
         pairs = zip(self.tables, self._prefixes(a), self._prefixes(b), strict=True)
         return tuple(table for table, left, right in pairs if left == right)
 

@@ -35,7 +35,7 @@ def restore_documents(store: Store, profile: Profile, walk: Walk, on_damage: Dam
     fingerprint under which it has no member cell. It is written anew only from a member cell of which all search rows
     are there: these are several witnesses against one. If the decision cannot be read any more, the new cell says
     ``added``. Before that, a cell with one changed bit gets the bit back by its checksum, and a cell in a wrong row is
-    moved into its own.
+    copied into its own.
     """
     restored = 0
     # By the digest of the id: the value of the document cell, and the decoded cell.

@@ -77,7 +77,7 @@ class RegionShare:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The numbers of documents added on one day, UTC."""
+    """The numbers of documents and duplicates that were added on one day, UTC."""
 
     date: str  # As in ``2026-11-21``.
     documents: Count  # Documents that queries find.

@@ -26,7 +26,7 @@ from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomical
 
 @dataclass(slots=True)
 class Vacuumed:
-    """The numbers of cells and rows that `vacuum` deleted."""
+    """The numbers of cells and rows that `vacuum` deleted, by the reason."""
 
     expired: int = 0  # Documents not seen for longer than the index's ttl.
     removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.

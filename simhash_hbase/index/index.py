@@ -85,7 +85,7 @@ class Index(ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """The address of the index, such as ``file:news.index``, and the name of the collection that this view shows."""
+        """The address of the index, such as ``file:news.index``, and the name of the collection if it is a view."""
 
     @property
     @abstractmethod

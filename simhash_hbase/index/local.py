@@ -175,13 +175,13 @@ class LocalIndex(Index):
 
     @property
     def address(self) -> str:
-        """The address of the store, such as ``file:news.index``, and the name of the collection that this view shows."""
+        """The address of the store, such as ``file:news.index``, and the name of the collection if it is a view."""
         name = self.collection.name
         return self._store.url if name is None else f"{self._store.url} (collection {name})"
 
     @property
     def analysis(self) -> "Analysis":
-        """The `Analysis`, which turns texts into fingerprints and sketches; a learned idf table is read on first use."""
+        """The `Analysis`, which turns texts into fingerprints and sketches; an idf table is read on first use."""
         if self._shared.analysis is None:
             # Look-ups need no analysis, which takes longer to import than a look-up.
             from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415

@@ -79,16 +79,16 @@ def _distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _characters(normal: str) -> NDArray[np.uint32]:
-    """Return the code points of a text.
-
-    One of less than five characters is padded with a number that is no character.
-    """
+    """Return the code points of a text, padded to the length of a shingle, five, by a number that is no character."""
     points = np.frombuffer(normal.encode("utf-32-le", "surrogatepass"), "<u4")
     return np.append(points, np.full(max(0, SHINGLE - len(points)), _NO_CHARACTER, np.uint32))
 
 
 class TextVerdict(NamedTuple):
-    """The result of comparing a document with an original: similarity, containment, and whether each is enough."""
+    """The result of comparing a document with an original: similarity, containment, and whether each is enough.
+
+    Containment is the share of the document's shingles that the original has.
+    """
 
     is_similar: bool  # Whether the texts are similar enough for a near copy.
     is_contained: bool  # Whether the original holds enough of the document.

@@ -167,6 +167,8 @@ class Index(ABC):
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
         """Return how many documents of this collection `items` can find, and how many not; reads all document cells.
 
+        A document cell has the decision about one document, in the row of its id.
+
         Raises
         ------
         InvalidArgument
@@ -182,6 +184,8 @@ class Index(ABC):
     @abstractmethod
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Return, for each batch such as a crawl, how many documents came in it; reads all document cells.
+
+        A document cell has the decision about one document, in the row of its id.
 
         Returns
         -------
@@ -407,6 +411,8 @@ class Index(ABC):
 
     def remove_batch(self, name: str, *, yes: bool = False, watch: ProgressCallback | None = None) -> Iterator[str]:
         """Remove the documents that came in a batch, as `remove` does; reads all document cells.
+
+        A document cell has the decision about one document, in the row of its id.
 
         Parameters
         ----------

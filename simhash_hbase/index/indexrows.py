@@ -160,7 +160,10 @@ def _read_json(store: Store, row: bytes, form: type[T], name: str, way_out: str)
 
 
 class OpenLoad(msgspec.Struct, frozen=True):
-    """The value of the cell that records the last bulk load: its token, and whether it is still open."""
+    """The value of the cell that records the last bulk load: its token, and whether it is still open.
+
+    A bulk load writes files for HBase past the store.
+    """
 
     token: str  # Identifies the load.
     is_open: bool  # Whether it is still to be finished.
@@ -175,7 +178,8 @@ def read_open_load(store: Store) -> OpenLoad | None:
 def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
     """Record that the bulk load with this token has begun; return the server's time in ms since 1970.
 
-    Raises `StoreBusy` if another load is not finished, unless `take_over`.
+    A bulk load writes files for HBase past the store; its cells get timestamps below that time. Raises `StoreBusy` if
+    another load is not finished, unless `take_over`.
     """
     found = None if take_over else read_open_load(store)
     if found is not None and found.token != token:

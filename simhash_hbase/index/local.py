@@ -493,10 +493,8 @@ class LocalIndex(Index):
     ) -> Iterator[tuple[str, Decision | None]]:
         """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
 
-        Yield each id with its decision.
-
         Each document is compared with the originals that the index holds and with those kept before it. It becomes an
-        original itself, or a duplicate of the nearest one.
+        original itself, or a duplicate of the nearest one. Each id is yielded with its decision.
 
         Parameters
         ----------
@@ -589,12 +587,11 @@ class LocalIndex(Index):
     def verify(
         self, *, repair: bool = False, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
     ) -> Verified:
-        """Check that search rows, member cells and document cells agree.
+        """Check that search rows, member cells and document cells agree, and return counts of what was found.
 
-        Return the counts of cells checked and found wrong.
-
-        A member cell stands for one document in the row of its fingerprint; the document cell, in the row of its id,
-        has its decision.
+        Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints. A member
+        cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has the
+        decision about it.
 
         Parameters
         ----------

@@ -43,18 +43,27 @@ class MemberPage(NamedTuple):
 
     @property
     def bands(self) -> int:
-        """The number of sketch rows (LSH bands) that each document has."""
+        """The number of sketch rows (LSH bands) that each document has.
+
+        A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share one or more.
+        """
         return int(self.sketches.segments.shape[1])
 
     @classmethod
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
-        """Return a page of the member cells of ascending fingerprints, given as columns in the same order."""
+        """Return a page of the member cells of ascending fingerprints, given as columns in the same order.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         ends = np.cumsum([0, *members.counts])
         sketches = Sketches.unpacked(documentcells.decode_sketches(members.values, bands=bands), bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
-        """Return a page with the member cells of both pages; no fingerprint may be in both."""
+        """Return a page with the member cells of both pages; no fingerprint may be in both.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         simhashes = np.concatenate([self.simhashes, other.simhashes])
         order = np.argsort(simhashes)
         behind = len(self.keys)
@@ -72,13 +81,19 @@ class MemberPage(NamedTuple):
         return np.searchsorted(self.simhashes, simhashes)
 
     def texts(self) -> Iterator[tuple[Text, int]]:
-        """Yield for each member cell the fingerprint and digest of its document's text, and the cell's position."""
+        """Yield for each member cell the fingerprint and digest of its document's text, and the cell's position.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         for simhash, first, stop in zip(self.simhashes.tolist(), self.first.tolist(), self.stop.tolist(), strict=True):
             for at in range(first, stop):
                 yield Text(simhash, self.text_digest(at)), at
 
     def qualifier(self, at: int) -> bytes:
-        """Return the column qualifier of the member cell at position `at`: digests of its document's id and text."""
+        """Return the column qualifier of the member cell at position `at`: digests of its document's id and text.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         return self.keys[at][layout.MEMBER_ROW_BYTES :]
 
     def id_digest(self, at: int) -> bytes:
@@ -119,7 +134,8 @@ class Members:
     def page(self, simhashes: NDArray[np.uint64]) -> MemberPage:
         """Return a page with the member cells of sorted distinct fingerprints, up to the limit for each fingerprint.
 
-        The page may also hold member cells that were read before, of other fingerprints.
+        The page may also hold member cells that were read before, of other fingerprints. A member cell stands for one
+        document, in the row of its fingerprint.
         """
         held, self._held = self._held, None
         if held is not None and len(held.keys) > HELD_MEMBERS:
@@ -149,7 +165,7 @@ class Members:
 
         At most one more than the limit is returned. Cells of other collections are left out. Only if the first `OTHERS`
         cells of the row hold too few, the result is filled up with cells of other collections, so that the row counts
-        as cut.
+        as cut. A member cell stands for one document, in the row of its fingerprint.
         """
         own: list[Cell] = []
         seen = 0
@@ -170,12 +186,18 @@ class Members:
             return True
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
-        """Return up to `limit` more member cells of a fingerprint: those after the cell with the qualifier `after`."""
+        """Return up to `limit` more member cells of a fingerprint: those after the cell with the qualifier `after`.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         cells = self._store.read_row(layout.FAMILY_DOCUMENTS, keys.member_row(simhash), after=after, limit=limit)
         return MemberPage.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
 
     def know(self, digests: Iterable[bytes]) -> None:
-        """Read the document cells of ids with these digests, unless they were read before; `found` needs them."""
+        """Read the document cells of ids with these digests, unless they were read before; `found` needs them.
+
+        A document cell has the decision about one document, in the row of its id.
+        """
         if len(self._states) > HELD_MEMBERS:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
@@ -185,7 +207,10 @@ class Members:
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return, for the member cells at positions `at` of a page, their ranks in the order of the documents' ids."""
+        """Return, for the member cells at positions `at` of a page, their ranks in the order of the documents' ids.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         places = at.tolist()
         ids = dict.fromkeys(sorted(set(places)), "")
         for place in ids:
@@ -196,7 +221,10 @@ class Members:
         return np.array([order[place] for place in places], np.intp)
 
     def _member(self, page: MemberPage, at: int) -> Member:
-        """Return the decoded member cell at position `at` of a page; it is decoded once and cached."""
+        """Return the decoded member cell at position `at` of a page; it is decoded once and cached.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         key = page.keys[at]
         if (member := self._decoded.get(key)) is None:
             if len(self._decoded) > HELD_MEMBERS:
@@ -208,7 +236,8 @@ class Members:
         """Return the decoded member cell at `at` and the decision about its document; None if it does not count.
 
         `know` must have read the document cell before. A document does not count if it was removed or has expired, has
-        another text since, or is left out by the filter.
+        another text since, or is left out by the filter. A member cell stands for one document, in the row of its
+        fingerprint; its document cell, in the row of its id, has the decision about it.
         """
         named = self._states[page.id_digest(at)]
         state = named and self._counts(named, text)
@@ -219,7 +248,10 @@ class Members:
 
 
 def found_since(oldest: int) -> DocumentFilter:
-    """Return a filter for documents that queries find (no duplicates) and that were seen at `oldest` (ms) or later."""
+    """Return a filter for documents that queries find (no duplicates) and that were last seen at `oldest` or later.
+
+    `oldest` is in ms since 1970.
+    """
     return lambda cell, text: cell.found_under(text, oldest)
 
 

@@ -79,7 +79,10 @@ class Clue:
         self._kept_before = np.concatenate([[0], np.cumsum(self.kept[self.numbers])])
 
     def held_of(self, passages: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the numbers of the clue's hashes that are among a document's `passages`; both ascend."""
+        """Return the numbers of the clue's hashes that are among a document's `passages`, its hashes; both ascend.
+
+        The clue is the text that is searched for; its distinct hashes are numbered from 0.
+        """
         at = np.searchsorted(self.hashes, passages)
         is_inside = at < len(self.hashes)
         at = at[is_inside]
@@ -87,11 +90,17 @@ class Clue:
         return held
 
     def count_places(self, held: NDArray[np.int32]) -> int:
-        """Return at how many places of the clue the hashes with these numbers stand; a repeated one has several."""
+        """Return at how many places of the clue (the text searched for) the hashes with these numbers stand.
+
+        A repeated hash stands at several.
+        """
         return int((self._ends[held + 1] - self._ends[held]).sum())
 
     def _places(self, held: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Return the indices into `places`, ascending, of all runs of the clue that have one of these hashes."""
+        """Return the indices into `places`, ascending, of all runs of the clue that have one of these hashes.
+
+        The clue is the text that is searched for; its distinct hashes are numbered from 0, and `held` has numbers.
+        """
         sizes = self._ends[held + 1] - self._ends[held]
         skipped = np.repeat(self._ends[held] - np.cumsum(sizes) + sizes, sizes)
         return np.sort(self._by_hash[skipped + np.arange(len(skipped))])
@@ -101,7 +110,7 @@ class Clue:
 
         Shape (stretches, 2). Runs that overlap are in one stretch. So are other neighbours at most a winnowing window
         apart, if the document lacks none of the clue's kept hashes between them: it differs there in less than a
-        window.
+        window. The clue is the text that is searched for; a run is one of its hashed runs of characters.
         """
         at = self._places(held)
         lacking = self._kept_before[at[1:]] - self._kept_before[at[:-1] + 1]
@@ -113,31 +122,40 @@ class Clue:
     def do_meet(self, earlier: NDArray[np.intp], later: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return a mask: whether each earlier run overlaps its later run in the text as given.
 
-        Two runs of the normal form may meet in one character of the text that gives two letters.
+        Two runs of the normal form may meet in one character of the text that gives two letters. The clue is the text
+        that is searched for; a run is one of its hashed runs of characters.
         """
         return self.starts[self.places[later]] < self.stops[self.places[earlier] + self.gram - 1]
 
     def span(self, first: int, last: int) -> Span:
-        """Return the span from the start of run `first` to the end of run `last`, in the text as it was given."""
+        """Return where the stretch from run `first` to run `last` stands in the text, as it was given.
+
+        A run is one of the text's hashed runs of characters, by its number.
+        """
         stop = self.stops[self.places[last] + self.gram - 1]
         return Span(int(self.starts[self.places[first]]), int(stop))
 
     def characters(self, runs: NDArray[np.intp]) -> int:
-        """Return how many letters, numbers and marks of the clue lie in these stretches, which must ascend."""
+        """Return how many letters, numbers and marks of the clue (the text searched for) lie in these stretches.
+
+        `runs` has the first and last run (run of hashed characters) of each; stretches ascend.
+        """
         starts, stops = self.places[runs[:, 0]], self.places[runs[:, 1]] + self.gram
         return int((stops - np.maximum(starts, np.append(0, stops)[:-1])).sum())
 
     def share(self, held: NDArray[np.int32], runs: NDArray[np.intp]) -> float:
         """Return the share of the clue, 0 to 1, that a document with these hashes contains.
 
-        1 if it has all kept ones.
+        The clue is the text that is searched for. The share is 1 if the document has all hashes of the clue that
+        winnowing keeps. `held` has the numbers of the document's hashes, `runs` the stretches of the clue that it
+        contains.
         """
         of_kept = float(self.kept[held].sum() / self.kept.sum()) if self.kept.any() else 0.0
         return max(of_kept, self.characters(runs) / len(self.starts))
 
 
 class Holder(NamedTuple):
-    """A document that has at least one hash of the clue."""
+    """A document that has at least one hash of the clue, the text that is searched for."""
 
     id: str  # The stored id.
     added: int  # In ms since 1970.
@@ -147,14 +165,14 @@ class Holder(NamedTuple):
 
 
 class Holders(NamedTuple):
-    """The documents that have at least one hash of the clue, and what a limit left out."""
+    """The documents that have at least one hash of the clue (the text searched for), and what a limit left out."""
 
     documents: list[Holder]
     crowded: NDArray[np.bool_]  # Hashes of the clue that more documents may have than were read.
     is_cut: bool  # Some fingerprint has more documents than were read, or the documents hold too much in all.
 
     def of_hashes(self, chosen: Sequence[Holder]) -> "HoldersOfHashes":
-        """Return, for each hash of the clue, which of the `chosen` documents have it."""
+        """Return, for each hash of the clue (the text searched for), which of the `chosen` documents have it."""
         numbers = np.concatenate([np.empty(0, np.int32), *(holder.held for holder in chosen)])
         owners = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(holder.held) for holder in chosen])
         order = np.argsort(numbers, kind="stable")
@@ -163,13 +181,16 @@ class Holders(NamedTuple):
 
 
 class HoldersOfHashes(NamedTuple):
-    """For each hash of a clue the numbers of the documents that have it, as two arrays."""
+    """For each hash of a clue (a text searched for) the numbers of the documents that have it, as two arrays."""
 
     owners: NDArray[np.int32]  # Numbers of documents, by hash, ascending within one.
     ends: NDArray[np.intp]  # Where those of each hash begin, and where the last ones end, shape (hashes + 1,).
 
     def of(self, number: int) -> NDArray[np.int32]:
-        """Return the numbers of the documents that have the hash with this number, ascending."""
+        """Return the numbers of the documents that have hash `number` of the clue, the text searched for.
+
+        They ascend.
+        """
         return self.owners[self.ends[number] : self.ends[number + 1]]
 
 
@@ -177,7 +198,7 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
     """Return the documents that share a hash with the clue, in the collection of the stored id `name`, without that id.
 
     `oldest`, in ms since 1970, leaves out documents last seen before. It takes three rounds of calls, and two more for
-    each 4,096 fingerprints: passage rows, member cells, document cells.
+    each 4,096 fingerprints: passage rows, member cells, document cells. The clue is the text that is searched for.
     """
     prefixes = keys.passage_prefixes(clue.hashes)
     scan = store.scan(keys.distinct(prefixes), limit=min(PASSAGE_DOCUMENTS, profile.max_rows_per_prefix))
@@ -215,7 +236,7 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
 def find_clue(
     store: Store, profile: Profile, collection: Collection, document: Document, *, limit: int | None, oldest: int
 ) -> ClueAnswer:
-    """Return the documents that contain the clue or a part of it, the largest share first."""
+    """Return the documents that contain the clue, a text searched for, or a part of it; the largest share first."""
     clue = Clue(profile, collection, _text(document), name=document.id)
     if not len(clue.hashes):
         raise InvalidArgument(
@@ -319,7 +340,8 @@ def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[
     """Yield the stretches of the clue that at least `at_least` documents have, as numbers of first and last run.
 
     Two neighbouring runs are in one stretch if they overlap, or if they are at most a window apart and as many
-    documents have both. Stretches do not overlap.
+    documents have both. Stretches do not overlap. The clue is the text that is searched for; a run is one of its hashed
+    runs of characters.
     """
     is_shared = np.diff(holders.ends) >= at_least
     lacking = np.cumsum(clue.kept[clue.numbers] & ~is_shared[clue.numbers])
@@ -339,7 +361,10 @@ def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[
 
 
 def _count_both(clue: Clue, holders: HoldersOfHashes, before: int, at: int) -> int:
-    """Return how many documents have both the run with number `before` and the run with number `at`."""
+    """Return how many documents contain both run `before` and run `at` of the clue, the text searched for.
+
+    A run is one of its hashed runs of characters.
+    """
     of_both = (holders.of(clue.numbers[before]), holders.of(clue.numbers[at]))
     return len(np.intersect1d(*of_both, assume_unique=True))
 

@@ -101,7 +101,8 @@ class Neighbours:
     def __iter__(self) -> Iterator[list[Hit]]:
         """Yield the list of hits of each query, sorted by distance, then falling similarity, then id.
 
-        A stored document with the query's own id is among them.
+        A stored document with the query's own id is among them. A hit is a stored document that the match rule accepts
+        for a query.
         """
         given = 0
         for near in self._candidates.parts():
@@ -125,7 +126,7 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
     (a flood of copies), the first `FIRST_MEMBERS` of them, by the digests of their ids, are always read. Pages of the
     others are read only for a query that has no sufficient hit as near as they are, and a page is left out if the query
     needs no hit with one of its texts. So a flood costs a bounded number of reads, and *most similar* and *earliest*
-    hold among its first hundred.
+    hold among its first hundred. A hit is a stored document that the match rule accepts for a query.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
     nearest = _Nearest(queries, PairJudge.of(store, queries), members, accept)
@@ -147,7 +148,10 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
 
 
 class _Nearest:
-    """The state of `find_nearest`: calls `accept` with hits, and records which queries need further hits."""
+    """The state of `find_nearest`: calls `accept` with hits, and records which queries need further hits.
+
+    A hit is a stored document that the match rule accepts for a query.
+    """
 
     def __init__(self, queries: Queries, judged: PairJudge, members: Members, accept: AcceptHit) -> None:
         self.judged = judged
@@ -162,7 +166,8 @@ class _Nearest:
     def hand_on(self, near: CandidatePairs, page: MemberPage) -> None:
         """Call `accept` with the hits of each query in a page, best first.
 
-        After ``done`` only with equally good ones.
+        After it has returned ``done`` for a query, only equally good hits follow. A hit is a stored document that the
+        match rule accepts for a query.
         """
         accepted, ranges = self.judged.accepted(near, page)
         self._members.know(map(page.id_digest, set(accepted.at.tolist())))
@@ -179,11 +184,17 @@ class _Nearest:
                     self._enough_of[query].add(hit.text)
 
     def unsettled(self, near: CandidatePairs) -> CandidatePairs:
-        """Return the candidate pairs whose query has no sufficient hit yet at the pair's distance or nearer."""
+        """Return the candidate pairs whose query has no sufficient hit yet at the pair's distance or nearer.
+
+        A hit is a stored document that the match rule accepts for a query.
+        """
         return near.where(near.distances < self._settled[near.queries])
 
     def lacking(self, near: CandidatePairs, texts: set[Text]) -> CandidatePairs:
-        """Return the candidate pairs whose query still needs a hit with one of these texts."""
+        """Return the candidate pairs whose query still needs a hit with one of these texts.
+
+        A hit is a stored document that the match rule accepts for a query.
+        """
         needed = [not texts <= self._enough_of.get(query, set()) for query in near.queries.tolist()]
         return near.where(np.array(needed, np.bool_))
 
@@ -191,7 +202,8 @@ class _Nearest:
 def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
     """Yield the candidate pairs in slices, so that the member cells to compare for each slice fit into memory.
 
-    A slice holds all pairs of its queries; a query with too many is a slice by itself.
+    A slice holds all pairs of its queries; a query with too many is a slice by itself. A member cell stands for one
+    document, in the row of its fingerprint.
     """
     if near.queries[0] == near.queries[-1]:
         yield near
@@ -218,7 +230,8 @@ def _nearest(
 ) -> Iterator[tuple[int, list[Hit]]]:
     """Yield the position of each query that has pairs, with its first `most` hits in the order of answers.
 
-    Document cells are read for the best pairs first, and for further ones only where some of those do not count.
+    Document cells are read for the best pairs first, and for further ones only where some of those do not count. A hit
+    is a stored document that the match rule accepts for a query.
     """
     accepted, ranges = judged.accepted(near, page, members)
     hits: list[list[Hit]] = [[] for _ in ranges]
@@ -240,7 +253,8 @@ def _counting(
     """Yield the hits among the accepted pairs of one query: the documents that still count.
 
     Left out are documents that were removed, have expired or have another text since, those of other collections, and,
-    where near copies must agree in a metadata field, those with another value of it.
+    where near copies must agree in a metadata field, those with another value of it. A hit is a stored document that
+    the match rule accepts for a query.
     """
     query = int(near.queries[pairs[0][0]])
     collection, own = collection_of(queries.entries.ids[query]), int(queries.entries.shingles[query])
@@ -269,7 +283,8 @@ class _Accepted(NamedTuple):
     def listed(self, some: slice) -> list[tuple[int, int, float]]:
         """Return a slice of the pairs as a list of (pair, position of the member cell, similarity).
 
-        Use it for the pairs of one query at most: there may be millions in all.
+        Use it for the pairs of one query at most: there may be millions in all. A member cell stands for one document,
+        in the row of its fingerprint.
         """
         columns = self.pairs[some].tolist(), self.at[some].tolist(), self.similarities[some].tolist()
         return list(zip(*columns, strict=True))
@@ -301,7 +316,8 @@ class PairJudge(NamedTuple):
     ) -> tuple[_Accepted, list[tuple[int, int]]]:
         """Return the pairs of a query and a member cell that the rule accepts, and the range of each query's pairs.
 
-        The best pairs of a query come first; with `members`, equally good ones are in the order of their ids.
+        The best pairs of a query come first; with `members`, equally good ones are in the order of their ids. A member
+        cell stands for one document, in the row of its fingerprint.
         """
         queries, own = self.queries, self.queries.sketches
         where = page.where(near.simhashes)

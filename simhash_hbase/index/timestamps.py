@@ -43,7 +43,10 @@ _ROW = index_row("time")
 
 
 class Timer(NamedTuple):
-    """The clock and the sleep by which claims measure leases and waits, in seconds; unrelated to the time of day."""
+    """The clock and the sleep by which claims measure leases (how long a writer keeps a claim) and waits, in seconds.
+
+    It has nothing to do with the time of day.
+    """
 
     monotonic: Callable[[], float] = time.monotonic  # Seconds.
     sleep: Callable[[float], None] = time.sleep
@@ -149,7 +152,9 @@ class ServerClock:
     def writing_time(self, now: int) -> int:
         """Return the timestamp, in ms, for new member cells and search rows: at least about the server's time.
 
-        `now` is this machine's time, which stands in a store with transactions.
+        `now` is this machine's time, which stands in a store with transactions. A member cell stands for one document,
+        in the row of its fingerprint. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch,
+        passages) to fingerprints.
         """
         # In a store with transactions a delete leaves nothing that hides later writes.
         return now if isinstance(self._store, Transactional) else max(now, self.time_below())
@@ -165,7 +170,8 @@ class ServerClock:
     def decision_time(self) -> int | None:
         """Return the timestamp for an id's first document cell, if it is put with a decision and without comparing.
 
-        None means that such a cell must be written by compare-and-set. Call it before reading the cells.
+        None means that such a cell must be written by compare-and-set. Call it before reading the cells. A document
+        cell has the decision about one document, in the row of its id.
         """
         # In a transaction nobody changes a cell between its read and its write.
         if isinstance(self._store, Transactional):
@@ -177,7 +183,8 @@ class ServerClock:
 def claim_time(token: bytes) -> int:
     """Return the timestamp of the first document cell that a claim writes: below those of all decisions.
 
-    It is made of the random token of the claim, so that it differs from one attempt to the next.
+    It is made of the random token of the claim, so that it differs from one attempt to the next. A document cell has
+    the decision about one document, in the row of its id.
     """
     return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
 
@@ -185,6 +192,7 @@ def claim_time(token: bytes) -> int:
 def stamp_above(now: int, *stamps: int) -> int:
     """Return the timestamp for a document's next member cell: at least `now` and above all its earlier timestamps.
 
-    `stamps` are the timestamps of its earlier member cells and removals, in ms.
+    `stamps` are the timestamps of its earlier member cells and removals, in ms. A member cell stands for one document,
+    in the row of its fingerprint.
     """
     return max(now, *(stamp + 1 for stamp in stamps))

@@ -14,7 +14,7 @@ from simhash_hbase.inputs.records import Document, Place
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentColumns(Sequence[Document]):
-    """A sequence of documents without their texts, kept as columns.
+    """A sequence of documents without their texts, kept as one list for each property.
 
     An item becomes a `Document` when it is accessed.
     """

@@ -95,7 +95,10 @@ _DOUBTFUL_ROWS = 100  # No text is expected to have more lines that look like ro
 
 
 class _Remainder:
-    """Refuses the rows after a broken row that may still be part of it, as when a quote in it was not closed."""
+    """Refuses the rows after a broken row that may still be part of it, as when a quote in it was not closed.
+
+    Rows whose fate is not known yet are held back.
+    """
 
     def __init__(self, delimiter: str) -> None:
         field = rf'("([^"]|"")*"|[^"{delimiter}\n]*)'
@@ -137,13 +140,13 @@ class _Remainder:
         return fault
 
     def settled(self, record: Record, raw: bytes) -> list[Record]:
-        """Add the record of a row with its bytes; return the records, in order, that later rows cannot make refused."""
+        """Add the record of a row with its bytes; return the records, in order, that no later row can make refused."""
         self._waiting.append((record, raw))
         self._doubtful = max(self._doubtful - 1, 0)
         return [] if self._doubtful else self.rest()
 
     def rest(self) -> list[Record]:
-        """Return the records that are still waiting, at the end of the table."""
+        """Return the records that are still held back, at the end of the table."""
         records, self._waiting = [record for record, _ in self._waiting], []
         return records
 

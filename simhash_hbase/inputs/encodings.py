@@ -232,8 +232,8 @@ def _weight(character: str) -> float:
 def plausibility(text: str, *, is_declared: bool = False) -> float:
     """Return how plausible a decoded text is, by its characters beyond ASCII: up to 2; below 0 means a wrong encoding.
 
-    Rare Chinese characters and Korean syllables speak against an encoding only if the text does not declare it
-    (`is_declared`): names have them.
+    `is_declared` says that the text itself names the encoding. Only if it does not, rare Chinese characters and Korean
+    syllables speak against the encoding: names have them.
 
     Examples
     --------

@@ -328,9 +328,9 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
 
 
 def _is_array_of_a_record(value: object) -> bool:
-    """Return whether a value is an array with strings or objects, as records have.
+    """Return whether a value is an array with strings or objects, as the lines of a data set may be.
 
-    ``[1]`` is more likely a footnote.
+    An array such as ``[1]`` is rather a footnote in a text.
     """
     return isinstance(value, list) and any(isinstance(item, str | dict) for item in value)
 

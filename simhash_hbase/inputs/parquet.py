@@ -295,9 +295,9 @@ def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]
 
 
 def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Yield the chosen rows of a row group, a batch for each run of consecutive rows.
+    """Yield the chosen rows of a row group, as one batch for each run of consecutive rows.
 
-    Arrow's `take` lacks some types.
+    Arrow's `take`, which would do it in one call, lacks some types.
     """
     at = first = 0
     if not len(rows):

@@ -40,7 +40,7 @@ _DESCRIPTION = re.compile("description|articlebody|text", re.IGNORECASE)
 
 
 class Prose(NamedTuple):
-    """The texts of a web page, in lists by where they stand in it."""
+    """The texts of a web page, in one list for each kind of place, such as paragraphs or articles in JSON-LD."""
 
     paragraphs: list[str]  # Paragraphs that are not mostly links, without menus, footers and consent notices.
     articles: list[str]  # The bodies of articles in JSON-LD.

@@ -264,7 +264,7 @@ class _Folder:
 
     @cached_property
     def has_records(self) -> bool:
-        """Whether a file of many records, such as JSON lines, is below the folder (it is searched once)."""
+        """Whether a file of many records, such as JSON lines, is below the folder; it is looked for once, if needed."""
         for path, folders, names in os.walk(self.path):
             folders[:] = [name for name in folders if not is_marker(name, beside_records=True, is_folder=True)]
             if has_records(names, path):

@@ -55,7 +55,7 @@ def _letter(point: int, form: TextForm) -> tuple[int, bool]:
 def _joins(letter: str, form: TextForm) -> bool:
     """Return whether a normal form may combine a character with the one before it.
 
-    So it is, too, with a character that is left out before normalising.
+    Also True for a character that is left out before normalising.
     """
     if form.version > 1 and kernel_tables()["kinds"][ord(letter)] & characters.IGNORABLE:
         return True

@@ -388,7 +388,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Cut a block of Han and ASCII into words of the dictionary so that their probability is the largest.
+        """Cut a block of Han and ASCII into words of the dictionary, so that their product of probabilities is largest.
 
         The sums of the words' logarithms are computed from the block's end to its beginning.
         """

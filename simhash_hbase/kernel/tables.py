@@ -123,7 +123,10 @@ def make_tables() -> Tables:
 
 
 def jieba_file(*names: str) -> Path:
-    """Return the path of a file of the installed package jieba, without importing jieba, which takes longer."""
+    """Return the path of a file of the installed package jieba, without importing jieba, which takes longer.
+
+    `names` are its folders and its name within the package.
+    """
     package = find_spec("jieba")
     if package is None or package.origin is None:
         raise MissingExtra("jieba is not installed: pip install jieba")

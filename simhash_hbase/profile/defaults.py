@@ -47,7 +47,8 @@ class NearLimits(NamedTuple):
     """Limits of the Hamming distance of documents that share sketch rows (LSH bands), as a preset of `near` sets them.
 
     `band_distance` has the largest distance of documents that share one sketch row, two, …; `free_distance` is the one
-    above which each further bit requires more similar sketches.
+    above which each further bit requires more similar sketches. A sketch row has a hash of a part (band) of the sketch
+    in its key: very similar texts share one or more.
     """
 
     band_distance: tuple[int, ...]
@@ -107,9 +108,9 @@ ITEM_SHARE = 0.5
 
 
 def checked_share(name: str, share: T) -> T:
-    """Return the value of the parameter called `name`.
+    """Return the value of the parameter called `name` if it is a number above 0 and up to 1.
 
-    Raise `InvalidArgument` unless it is a number above 0 up to 1.
+    Otherwise `InvalidArgument` is raised.
     """
     if not (isinstance(share, int | float) and 0 < share <= 1):
         raise InvalidArgument(f"{name} is {short_repr(share)}: wanted a share above 0 and up to 1", parameter=name)

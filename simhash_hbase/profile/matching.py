@@ -51,12 +51,18 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> int:
-        """The largest distance, in bits, at which documents that share a block row are candidates, to be judged."""
+        """The largest distance, in bits, at which documents that share a block row are candidates, to be judged.
+
+        A block row has some blocks of a fingerprint in its key: documents that share one agree in these bits.
+        """
         return max(self.distance, self.radius) if self.match != "distance" else self.distance
 
     @property
     def band_reach(self) -> BandDistance | None:
-        """The largest distances, in bits, of candidates that share one sketch row, two, …; None: none are read."""
+        """The largest distances, in bits, of candidates that share one sketch row, two, …; None: none are read.
+
+        A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share one or more.
+        """
         return self.band_distance if self.match != "distance" else None
 
     @property
@@ -67,7 +73,8 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
         """Return whether documents at this distance can match by their sketches.
 
-        `by_blocks` says that they share a block row.
+        `by_blocks` says that they share a block row. A block row has some blocks of a fingerprint in its key: documents
+        that share one agree in these bits.
         """
         reach = max((self.radius if by_blocks else -1, *(self.band_reach or ())))
         return self.match != "distance" and distance <= reach
@@ -121,7 +128,7 @@ class Sketches(NamedTuple):
     def unpacked(cls, packed: list[bytes], bands: int) -> "Sketches":
         """Return the sketches in the bytes that member cells hold, as `packed` writes them.
 
-        Empty bytes mean no sketch.
+        A member cell stands for one document, in the row of its fingerprint. Empty bytes mean that it has no sketch.
         """
         width, count = sketch_bytes(bands), len(packed)
         octets = np.frombuffer(b"".join([sketch or bytes(width) for sketch in packed]), np.uint8).reshape(count, width)
@@ -137,7 +144,8 @@ class Sketches(NamedTuple):
     def packed(self) -> list[bytes]:
         """Return the bytes of each sketch, as a document's member cell holds them; empty for a document without sketch.
 
-        They are its 8 words, the number of shingles and the segments of its sketch rows, all big-endian.
+        They are its 8 words, the number of shingles and the segments of its sketch rows, all big-endian. A member cell
+        stands for one document, in the row of its fingerprint.
         """
         width = sketch_bytes(self.segments.shape[1])
         octets = np.empty((len(self.shingles), width), np.uint8)
@@ -159,7 +167,8 @@ class Sketches(NamedTuple):
 def joined_within(limits: BandDistance, shared: NDArray[np.intp]) -> NDArray[np.int8]:
     """Return the largest distance, in bits, at which pairs are candidates, from how many sketch rows each pair shares.
 
-    It is -1, so that no distance is near enough, for a pair that shares none.
+    It is -1, so that no distance is near enough, for a pair that shares none. A sketch row has a hash of a part (band)
+    of the sketch in its key: very similar texts share one or more.
     """
     return np.array((-1, *limits), np.int8)[np.minimum(shared, len(limits))]
 
@@ -230,7 +239,8 @@ def judge(
     """Return for each pair of documents whether it matches by the rule, and its estimated similarity.
 
     `distances` are those of the pairs' fingerprints, and `by_blocks` is true for pairs that share a block row. The
-    similarity is NaN unless both documents have a sketch.
+    similarity is NaN unless both documents have a sketch. A block row has some blocks of a fingerprint in its key:
+    documents that share one agree in these bits.
     """
     similarities = estimated_similarity(a.words, b.words)
     both = a.present & b.present

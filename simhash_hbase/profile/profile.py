@@ -285,7 +285,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def replace(self, **fields: object) -> "Profile":
         """Return a profile with other values of some fields, checked again.
 
-        Fields that depend on these change with them.
+        Fields that depend on these get new values, too.
         """
         made = {**msgspec.structs.asdict(self), **fields}
         if made["match"] != self.match and "share" not in fields:
@@ -481,7 +481,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def near_limits(near: defaults.NearName, bands: int) -> defaults.NearLimits:
     """Return the limits of distance that a preset of `near` has for this number of bands.
 
-    The last number of `band_distance` is for documents that share all bands.
+    The last number of `band_distance` is for documents that share all bands. A sketch row has a hash of a part (band)
+    of the sketch in its key: very similar texts share one or more.
     """
     limits = defaults.NEAR_LIMITS[near]
     return limits._replace(band_distance=limits.band_distance[-bands:])
@@ -490,7 +491,8 @@ def near_limits(near: defaults.NearName, bands: int) -> defaults.NearLimits:
 def _band_fields(options: dict[str, object]) -> dict[str, object]:
     """Return the fields of a profile about sketch rows (bands) as the options and the preset `near` decide them.
 
-    Empty if `bands` is 0.
+    Empty if `bands` is 0. A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share
+    one or more.
     """
     bands, near = options["bands"], options.get("near")
     own = [name for name in defaults.NearLimits._fields if options.get(name) is not None]

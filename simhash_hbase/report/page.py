@@ -76,7 +76,7 @@ def data_json(data: object) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text, cut to this number of characters with an ellipsis at the end if it is longer."""
+    """Return a text; if it is longer than this number of characters, cut to it, with an ellipsis at the end."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 

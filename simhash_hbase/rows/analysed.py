@@ -82,7 +82,10 @@ class Entries:
 
     @property
     def segments(self) -> NDArray[np.uint32]:
-        """The hashes of which the keys of sketch rows are made, one for each band; shape (n, 0) without bands."""
+        """The hashes of which the keys of sketch rows are made, one for each band; shape (n, 0) without bands.
+
+        A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share one or more.
+        """
         return np.empty((len(self.ids), 0), np.uint32) if self.bands is None else self.bands
 
     @property
@@ -107,7 +110,8 @@ class Entries:
     def segments_for(self, bands: int) -> NDArray[np.uint32]:
         """Return the hashes for the keys of sketch rows, in an index with this number of bands, shape (n, bands).
 
-        They are zeros for documents without sketches.
+        They are zeros for documents without sketches. A sketch row has a hash of a part (band) of the sketch in its
+        key: very similar texts share one or more.
 
         Raises
         ------

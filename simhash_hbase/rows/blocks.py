@@ -113,6 +113,8 @@ class Scheme:
     def prefixes(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the prefixes with which the keys of the block rows of fingerprints begin, one for each table.
 
+        A block row has some blocks of a fingerprint in its key: documents that share one agree in these bits.
+
         Returns
         -------
         ndarray of uint64, shape (n, tables)

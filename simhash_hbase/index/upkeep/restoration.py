@@ -97,7 +97,8 @@ def _put_back_cells(store: Store, damaged: Sequence[Cell]) -> int:
     """Copy document cells that are in a wrong row into the row of their id, if it is empty; return how many.
 
     Only cells that have a member cell or an entry in a list of copies are copied: without one the id itself may be
-    damaged.
+    damaged. A member cell stands for one document, in the row of its fingerprint; its document cell, in the row of its
+    id, has the decision about it.
     """
     misplaced = []
     for cell in damaged:
@@ -126,7 +127,11 @@ def _restore_document(
 
 
 def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.Member | None:
-    """Return the decoded content of an intact member cell; None if it is damaged, misplaced or lacks a search row."""
+    """Return the decoded content of an intact member cell; None if it is damaged, misplaced or lacks a search row.
+
+    A member cell stands for one document, in the row of its fingerprint. Search rows lead from hashes (of blocks of a
+    fingerprint, bands of a sketch, passages) to fingerprints.
+    """
     try:
         member = documentcells.decode_member(cell.value, bands=profile.bands)
     except CorruptIndex:
@@ -143,7 +148,10 @@ def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.M
 def without_document(store: Store, profile: Profile, members: Sequence[Cell]) -> list[Cell]:
     """Return the intact member cells, with all their search rows, whose document cell is lost.
 
-    Empty in a store without transactions, or while a bulk load is open: there such cells are not finished yet.
+    Empty in a store without transactions, or while a bulk load is open: there such cells are not finished yet. A member
+    cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has the
+    decision about it. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to
+    fingerprints.
     """
     # A crash of a writer without transactions leaves such members, and so does a load that is not finished.
     if not members or not isinstance(store, Transactional) or indexrows.read_open_load(store) is not None:

@@ -112,7 +112,10 @@ def verify(
     of each damaged cell, and with an error that says what is wrong.
 
     Memory is bounded by a page, in an index of passages by 500,000 rows (100 MB), and where it repairs by the number of
-    documents without a member cell. While others write, their unfinished documents may be counted as faults.
+    documents without a member cell. While others write, their unfinished documents may be counted as faults. A member
+    cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has the
+    decision about it. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to
+    fingerprints.
 
     Raises
     ------
@@ -161,7 +164,8 @@ class _Verification(NamedTuple):
     def check_cells(self, cells: Sequence[Cell]) -> None:
         """Check a page of document cells, member cells and entries of copies, and the search rows of its documents.
 
-        Adds to the counts in `result`, and repairs if `times` is set.
+        Adds to the counts in `result`, and repairs if `times` is set. A member cell stands for one document, in the row
+        of its fingerprint; its document cell, in the row of its id, has the decision about it.
         """
         result, store = self.result, self.store
         decoded, damaged = decode_cells(cells, self.profile.bands, self.on_damage)
@@ -192,7 +196,10 @@ class _Verification(NamedTuple):
         self._check_copies([cell for cell in sound if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
 
     def _delete_damaged(self, damaged: Sequence[Cell], times: Times) -> None:
-        """Delete cells that do not decode, then check the documents whose member cells they were."""
+        """Delete cells that do not decode, then check the documents whose member cells they were.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         store = self.store
         store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= times.cleaning])
         self.result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
@@ -241,7 +248,7 @@ class _Verification(NamedTuple):
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
         """Count the documents without member cell and those without some of their search rows.
 
-        A repair writes these.
+        A repair writes these. A member cell stands for one document, in the row of its fingerprint.
         """
         result, store = self.result, self.store
         cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in found])
@@ -292,7 +299,8 @@ class _Verification(NamedTuple):
     def _complete_rows(self, absent: keys.BlockRows, doubtful: Sequence[int], times: Times) -> list[int]:
         """Write missing search rows, except those of `doubtful` fingerprints.
 
-        Return fingerprints that still lack rows.
+        Return fingerprints that still lack rows. Search rows lead from hashes (of blocks of a fingerprint, bands of a
+        sketch, passages) to fingerprints.
         """
         if not self.profile.checksums:
             # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
@@ -305,7 +313,8 @@ class _Verification(NamedTuple):
     def check_block_rows(self, rows: keys.BlockRows) -> None:
         """Check a page of search rows: count malformed ones and those without member cell.
 
-        A repair deletes malformed ones.
+        A repair deletes malformed ones. A member cell stands for one document, in the row of its fingerprint. Search
+        rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
         """
         self.result.rows += len(rows.prefixes)
         # The segment of a block row follows from fingerprint and flag; sketch and passage rows may have any.
@@ -328,7 +337,9 @@ class _Verification(NamedTuple):
     def _make_cells(self, states: Sequence[documentcells.DocumentState], times: Times) -> int:
         """Write lost member cells, or lost entries in lists of copies, from the decisions `states`; return how many.
 
-        The document cells get the timestamp of the new cells.
+        The document cells get the timestamp of the new cells. A member cell stands for one document, in the row of its
+        fingerprint; its document cell, in the row of its id, has the decision about it. An entry of a list of copies
+        names a duplicate, in the row of its original.
         """
         changes = []
         for at, old in enumerate(states):
@@ -352,7 +363,10 @@ def _has_wrong_distance(state: documentcells.DocumentState) -> bool:
 
 
 def _owners(store: Store, profile: Profile, members: Sequence[Cell]) -> list[documentcells.DocumentState]:
-    """Return the intact documents that queries find, among those whose ids' digests are in these member cells' keys."""
+    """Return the intact documents that queries find, among those whose ids' digests are in these member cells' keys.
+
+    A member cell stands for one document, in the row of its fingerprint.
+    """
     digests = sorted({cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in members})
     owners = []
     for cell in store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests))):

@@ -30,7 +30,10 @@ DamageCallback = Callable[[bytes, CorruptIndex], None]
 
 
 class DocumentPage(NamedTuple):
-    """The decoded document cells among one page of cells, and where the next page begins."""
+    """The decoded document cells among one page of cells, and where the next page begins.
+
+    A document cell has the decision about one document, in the row of its id.
+    """
 
     states: list[documentcells.DocumentState]
     after: bytes  # The row at which a later walk continues after this page.
@@ -45,7 +48,10 @@ def pass_of(watch: ProgressCallback | None, number: int, *, passes: int) -> Prog
 
 
 class Walk:
-    """A scan through pages of cells and search rows, which calls a `ProgressCallback` after every page."""
+    """A scan through pages of cells and search rows, which calls a `ProgressCallback` after every page.
+
+    Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
+    """
 
     def __init__(self, watch: ProgressCallback | None = None, *, passes: int = 2) -> None:
         self._watch = watch
@@ -60,7 +66,10 @@ class Walk:
         return self.pages(pages, lambda page: (len(page), keys.row_prefix(page[-1].row)), before=before)
 
     def rows(self, pages: Iterable[keys.BlockRows], *, before: int = 0) -> Iterator[keys.BlockRows]:
-        """Yield these pages of search rows, and report the progress after each page; `before` is as for `cells`."""
+        """Yield these pages of search rows, and report the progress after each page; `before` is as for `cells`.
+
+        Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
+        """
         return self.pages(pages, lambda page: (len(page.prefixes), int(page.prefixes[-1])), before=before)
 
     def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, int]], *, before: int = 0) -> Iterator[T]:
@@ -77,9 +86,9 @@ class Walk:
 
 
 def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
-    """Yield all search rows of an index in pages.
+    """Yield all search rows of an index in pages, or in groups of many pages if the index keeps passages.
 
-    These are larger where it keeps passages, which have very many rows.
+    Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
     """
     pages = iter(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE))
     if profile.passages is None:
@@ -93,7 +102,8 @@ def scan_documents(
 ) -> Iterator[DocumentPage]:
     """Yield all document cells, decoded, or those from row `start` on, a page at a time, ordered by the digests of ids.
 
-    A damaged cell is skipped and reported to `on_damage`; without `on_damage` it raises `CorruptIndex`.
+    A damaged cell is skipped and reported to `on_damage`; without `on_damage` it raises `CorruptIndex`. A document cell
+    has the decision about one document, in the row of its id.
     """
     walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, start, None, page=PAGE)):
@@ -116,7 +126,8 @@ def decode_cells(
 ) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
     """Return the document cells with their decoded content, and, as a second list, all damaged cells of any kind.
 
-    A damaged cell does not decode or is in another row than its id's. `on_damage` is called with the row of each.
+    A damaged cell does not decode or is in another row than its id's. `on_damage` is called with the row of each. A
+    document cell has the decision about one document, in the row of its id.
     """
     decoded, damaged = [], []
     for cell in cells:
@@ -143,7 +154,11 @@ def with_wrong_checksum(profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def with_sound_document(store: Store, profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the member cells and entries of copies whose id has an intact document cell or none."""
+    """Return the member cells and entries of copies whose id has an intact document cell or none.
+
+    A member cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has
+    the decision about it. An entry of a list of copies names a duplicate, in the row of its original.
+    """
     digests = [cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in cells]
     documents = store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests)))
     pairs = zip(cells, documents, strict=True)
@@ -151,9 +166,9 @@ def with_sound_document(store: Store, profile: Profile, cells: Sequence[Cell]) -
 
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
-    """Read cells again, inside a transaction, and return those still there.
+    """Return cells as they are in the store by now, without those deleted since, to be used in a transaction.
 
-    Without transactions return them as given.
+    In a store without transactions, where others write all the time, return the cells as given.
     """
     # Without a transaction others write all the time: to read again would be no fresher.
     if not isinstance(store, Transactional):

@@ -108,10 +108,10 @@ class TextJudge:
 
     Notes
     -----
-    Texts of kept documents are compressed in a temporary file; 24 bytes each, their digests, and of those that were
-    compared the numbers of their shingles are in memory. Comparing two texts takes 8 bytes a shingle, and up to
-    40 a character for a moment. An original that only the index holds has no text, and is judged by the
-    estimates and the index's own rule.
+    Texts of kept documents are compressed in a temporary file. In memory are their digests, 24 bytes each, and for
+    texts that were compared how many shingles they have. Comparing two texts takes 8 bytes for each shingle, and up to
+    40 for each character for a moment. An original that only the index holds has no text: it is compared by the
+    estimates of the sketches and the index's own rule.
     """
 
     def __init__(self, profile: Profile, *, contained: float | None = None) -> None:

@@ -120,7 +120,7 @@ def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """How one kind of answer is written as JSON and read back: its JSON type, its writer and its reader."""
+    """How one kind of answer, such as that of `query`, is written as JSON and read back: JSON type, writer, reader."""
 
     kind: type[T]
     shape: Callable[[], type[Struct]]

@@ -279,9 +279,9 @@ class LocalIndex(Index):
         Raises
         ------
         StoreTimeout, StoreUnavailable
-            When the store did not answer for longer than its calls are retried. Part of the documents may have been
-            decided by then. Claim them again: that part gets its answers, the rest is decided, where the first try
-            was under way after the index's lease at the latest.
+            When the store did not answer for longer than its calls are retried. Some of the documents may have been
+            decided by then. Claim all again: those get the same answers, and the others are decided. A claim that was
+            under way delays this by the index's lease at most.
         """
         check_storable(entries)
         claimed: list[Claimed] = []
@@ -478,8 +478,9 @@ class LocalIndex(Index):
         watch : callable, optional
             Called with the progress, as a `ProgressCallback`.
         on_damage : callable, optional
-            Is called with the row of each damaged cell, and with the error. A damaged document cell is left out then,
-            whatever its collection was; a document whose member is damaged comes without the fields of its member.
+            Is called with the row of each damaged cell, and with the error. A document whose document cell (in the row
+            of its id) is damaged is left out then, whatever its collection was. One whose member cell (in the row of
+            its fingerprint) is damaged comes without the fields that are kept there.
 
         Raises
         ------

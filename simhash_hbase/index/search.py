@@ -184,14 +184,15 @@ class _Nearest:
                     self._enough_of[query].add(hit.text)
 
     def unsettled(self, near: CandidatePairs) -> CandidatePairs:
-        """Return the candidate pairs whose query has no sufficient hit yet at the pair's distance or nearer.
+        """Return the candidate pairs (of a query and a stored fingerprint) whose query has no sufficient hit so near.
 
-        A hit is a stored document that the match rule accepts for a query.
+        A hit is a stored document that the match rule accepts for a query. Sufficient is one after which `accept` has
+        returned ``done``, at a distance not above the pair's.
         """
         return near.where(near.distances < self._settled[near.queries])
 
     def lacking(self, near: CandidatePairs, texts: set[Text]) -> CandidatePairs:
-        """Return the candidate pairs whose query still needs a hit with one of these texts.
+        """Return the candidate pairs (of a query and a stored fingerprint) whose query needs a hit with one of these texts.
 
         A hit is a stored document that the match rule accepts for a query.
         """
@@ -200,10 +201,10 @@ class _Nearest:
 
 
 def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
-    """Yield the candidate pairs in slices, so that the member cells to compare for each slice fit into memory.
+    """Yield the candidate pairs (of a query and a stored fingerprint) in slices, so that each fits into memory.
 
-    A slice holds all pairs of its queries; a query with too many is a slice by itself. A member cell stands for one
-    document, in the row of its fingerprint.
+    A slice holds all pairs of its queries, of which the member cells are compared together; a query with too many is a
+    slice by itself. A member cell stands for one document, in the row of its fingerprint.
     """
     if near.queries[0] == near.queries[-1]:
         yield near
@@ -298,14 +299,20 @@ class PairJudge(NamedTuple):
 
     @classmethod
     def of(cls, store: Store, queries: Queries) -> PairJudge:
-        """Return the `PairJudge` for some queries; under rule ``copied`` this reads the passage rows of the queries."""
+        """Return the `PairJudge` for some queries; under rule ``copied`` this reads the passage rows of the queries.
+
+        A passage row leads from the hash of a passage to the fingerprints of documents that have the passage.
+        """
         is_copied = queries.rule.match == "copied"
         if not is_copied:
             return cls(queries, None)
         return cls(queries, CopiedSearch(store, queries.rule, queries.entries, partial(are_found, queries.profile)))
 
     def candidates(self, store: Store, *, limit: int) -> Candidates:
-        """Return the candidates: stored fingerprints that share a row prefix with a query, at most `limit` a prefix."""
+        """Return the candidates: stored fingerprints that share a row prefix with a query, at most `limit` a prefix.
+
+        A prefix is the beginning of row keys, made of blocks of the fingerprint or of a hash of a part of the sketch.
+        """
         candidates = self.queries.candidates(store, limit=limit)
         if self.copied is not None:
             candidates.by_passages = self.copied.pairs

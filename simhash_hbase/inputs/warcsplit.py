@@ -30,7 +30,7 @@ _HELD_BYTES = 32 << 20
 
 
 class GzipMember(NamedTuple):
-    """A marker in the sequence of a file's `pieces`: here a gzip member begins."""
+    """A marker in the sequence of a file's `pieces`: here a gzip member begins, a part that is compressed by itself."""
 
 
 class GzipEnd(NamedTuple):
@@ -213,7 +213,7 @@ class _Window:
         return True
 
     def goes_on(self, place: int) -> bool:
-        """Return whether the gzip member that has the byte before `place` has a byte there, too.
+        """Return whether the gzip member that contains the byte before `place` goes on with a byte at `place`.
 
         Nothing is read beyond the member's end.
         """

@@ -87,7 +87,7 @@ def _find_minima(
 ) -> cython.void:
     """Write the smallest hash of a text's shingles in each bin into `minima`; all bits are set in an empty bin.
 
-    A text of less than five characters has one shingle, itself.
+    A bin is one of 512 ranges of hashes. A text of less than five characters has one shingle, itself.
     """
     three: cython.ulonglong = 0  # The last five code points, 21 bits each: three here, two below.
     two: cython.ulonglong = 0
@@ -107,7 +107,10 @@ def _find_minima(
 @cython.cfunc
 @cython.nogil
 def _count(minima: cython.ulonglong[::1]) -> cython.ulonglong:
-    """Return the estimated number of distinct shingles: the more there are, the smaller are the minima of the bins."""
+    """Return the estimated number of distinct shingles of a text, from the smallest hash in each range (bin) of hashes.
+
+    The more shingles there are, the smaller are these hashes.
+    """
     filled: cython.ulonglong = 0
     waited: cython.ulonglong = 0  # How many of the 2 ** 44 values of a hash, cut to 44 bits, lie below the minima.
     for bin in range(_BINS):
@@ -124,7 +127,8 @@ def _densify(
 ) -> cython.void:
     """Copy the minima of the bins to `dense`, and fill each empty bin with that of the first filled bin in its order.
 
-    If all bins are empty, they stay so.
+    A bin is one of 512 ranges of hashes, its minimum the smallest hash of the text in it. If all bins are empty, they
+    stay so. `filled` is room for the numbers of the filled bins.
     """
     many: cython.Py_ssize_t = 0
     for bin in range(_BINS):

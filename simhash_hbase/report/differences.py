@@ -138,7 +138,7 @@ Kind = Literal["same", "changed", "left", "right"]
 
 
 class TextPiece(NamedTuple):
-    """A piece of the left text, the piece of the right text that is aligned with it, and how they differ."""
+    """A piece of the left text with the piece of the right text that is aligned with it, and how they differ."""
 
     kind: Kind
     """``same``: the words are equal, though the blanks between them need not be; ``changed``: other words stand in

@@ -219,7 +219,7 @@ class Tally:
 
 
 def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
-    """Yield the distinct prefixes of the rows in a slice, with the number of rows of each, page by page.
+    """Yield the distinct row-key prefixes in a slice of the key space, with the number of rows of each, page by page.
 
     The last prefix of a page is counted with the next page, which may have more rows of it.
     """

@@ -33,7 +33,7 @@ class Vacuumed:
     abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
     stale_members: int = 0
     stale_copies: int = 0  # Entries in lists of copies: the copy is gone, or names another original.
-    rows: int = 0  # Block rows without members.
+    rows: int = 0  # Search rows that lead to no member cell.
 
 
 def vacuum(

@@ -46,14 +46,14 @@ class Verified:
     members: int = 0
     rows: int = 0  # Block rows.
     stale_members: int = 0
-    """Member cells that their document cell does not name: no answer counts them, `vacuum` deletes them. Claims that
-    had to give way leave them, and crashes in the middle of a write."""
+    """Member cells to which no document cell refers: no answer counts them, `vacuum` deletes them. They are left by
+    claims that had to give way, and by crashes in the middle of a write."""
     orphan_rows: int = 0
-    """Block rows without members, and sketch rows of which no member has the segment: removing leaves them to
-    `vacuum`."""
+    """Block rows whose fingerprint has no member cell, and sketch and passage rows whose hash no member cell has:
+    removing a document leaves them to `vacuum`."""
     missing_documents: int = 0
-    """Members with all their rows whose document cell is lost, so that nothing finds them. Counted where there are
-    transactions: elsewhere a crash leaves such members, and they are stale."""
+    """Member cells with all their search rows whose document cell is lost, so that nothing finds them. Counted where
+    there are transactions: elsewhere a crash leaves such cells, and they are stale."""
     missing_members: int = 0  # Documents without a member cell: no query finds them.
     incomplete: int = 0  # Documents that lack some of their block rows: some queries miss them.
     malformed_rows: int = 0
@@ -76,12 +76,12 @@ class Verified:
     repaired_copies: int = 0  # Entries that `repair` added or removed.
     repaired: int = 0  # Completed or removed by `repair`: what it reads back afterwards.
     restored: int = 0
-    """Documents whose damaged or lost cell was written anew from their member, or put back into its row, before all
-    else was counted; one that was the original of others may be ``added`` then. Also cells of which one bit had
-    changed, which their checksum names: these are again what they were."""
+    """Documents whose damaged or lost document cell was written anew from their member cell, or put back into its row,
+    before all else was counted; one that was the original of others may be ``added`` then. Also cells of which one bit
+    had changed, which their checksum names: these are again what they were."""
     without_sketch: int = 0
-    """Repaired members that were made again: their sketch is lost, so their documents are judged by distance alone;
-    add them again with their texts."""
+    """Member cells that were made again: their sketch is lost, so their documents are judged by distance alone; add
+    these again with their texts."""
     not_repaired: int = 0
     """Cells and rows that `repair` wrote or deleted in vain. Deletes by a clock that was ahead of the server's hide new
     cells until their time has come or HBase compacts the table; cells by such a clock are not deleted before."""

@@ -48,7 +48,10 @@ class WriteGroups:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Commit the batches that are not committed yet; if a batch raised an error, its group was undone before."""
+        """Commit the batches of writes that are not committed yet.
+
+        If a batch raised an error, it and the batches not committed before it were undone already.
+        """
         self.commit()
 
     @property

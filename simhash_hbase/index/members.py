@@ -163,9 +163,9 @@ class Members:
     def _own(self, cells: list[Cell]) -> list[Cell]:
         """Return the member cells of the searched collections from a row that has more than the limit.
 
-        At most one more than the limit is returned. Cells of other collections are left out. Only if the first `OTHERS`
-        cells of the row hold too few, the result is filled up with cells of other collections, so that the row counts
-        as cut. A member cell stands for one document, in the row of its fingerprint.
+        A member cell stands for one document, in the row of its fingerprint. At most one more than the limit is
+        returned. Cells of other collections are left out. Only if the first `OTHERS` cells of the row hold too few, the
+        result is filled up with cells of other collections, so that the row counts as cut.
         """
         own: list[Cell] = []
         seen = 0
@@ -235,9 +235,9 @@ class Members:
     def found(self, text: Text, page: MemberPage, at: int) -> tuple[Member, DocumentState] | None:
         """Return the decoded member cell at `at` and the decision about its document; None if it does not count.
 
-        `know` must have read the document cell before. A document does not count if it was removed or has expired, has
-        another text since, or is left out by the filter. A member cell stands for one document, in the row of its
-        fingerprint; its document cell, in the row of its id, has the decision about it.
+        A member cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id,
+        has the decision about it, which `know` must have read before. A document does not count if it was removed or
+        has expired, has another text since, or is left out by the filter.
         """
         named = self._states[page.id_digest(at)]
         state = named and self._counts(named, text)

@@ -267,7 +267,11 @@ def find_clue(
 def find_passages(
     store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
 ) -> PassagesAnswer:
-    """Return the spans of a text that stand in other documents; none for a text shorter than a hashed run."""
+    """Return the passages of a text: its spans that stand in other documents, too.
+
+    A text shorter than the runs of characters that the index hashes has none. `oldest`, in ms since 1970, leaves out
+    documents last seen before.
+    """
     clue = Clue(profile, collection, _text(document), name=document.id)
     same = (document.metadata or {}).get(search.same) if search.same is not None else None
     if same is None and search.same is not None:
@@ -311,8 +315,8 @@ def find_items(
 ) -> ItemsAnswer:
     """Return the items that stand in a text: documents of which it has a share of `at_share` or more of the passages.
 
-    The text's own id does not matter: an item may have the same id by chance. An item's spans are where the text has
-    the item's passages; passages are joined to spans as in `Clue.runs`.
+    A passage is a hashed run of characters. The text's own id does not matter: an item may have the same id by chance.
+    An item's spans are where the text has the item's passages; passages are joined to spans as in `Clue.runs`.
     """
     clue = Clue(profile, collection, _text(document), name=document.id, every_run=True)
     if not len(clue.hashes):

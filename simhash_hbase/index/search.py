@@ -192,9 +192,10 @@ class _Nearest:
         return near.where(near.distances < self._settled[near.queries])
 
     def lacking(self, near: CandidatePairs, texts: set[Text]) -> CandidatePairs:
-        """Return the candidate pairs (of a query and a stored fingerprint) whose query needs a hit with one of these texts.
+        """Return the candidate pairs whose query still needs a hit with one of these texts.
 
-        A hit is a stored document that the match rule accepts for a query.
+        A pair is a query and a stored fingerprint near it; a hit is a stored document that the match rule accepts for a
+        query.
         """
         needed = [not texts <= self._enough_of.get(query, set()) for query in near.queries.tolist()]
         return near.where(np.array(needed, np.bool_))

@@ -80,7 +80,7 @@ class BatchClock:
         self._lock = Lock()
 
     def next_time(self) -> int:
-        """Return the timestamp of the next batch, in ms since 1970."""
+        """Return the timestamp of the next batch of writes, in ms since 1970: later than that of the batch before."""
         with self._lock:
             now = self._clock()
             # If times went on from a clock that was ahead and is put right, documents would go on to expire.

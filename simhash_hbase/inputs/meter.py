@@ -17,7 +17,7 @@ class Meter(Protocol):
 
 
 class Metering(Protocol):
-    """A function by which a caller has progress shown: it begins a task and returns the task's `Meter`."""
+    """A function that begins a task and returns the task's `Meter`; a caller passes one to have progress shown."""
 
     def __call__(
         self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"

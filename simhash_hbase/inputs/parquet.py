@@ -285,7 +285,7 @@ def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
 
 
 def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:
-    """Yield the chosen rows of a file as tables of bounded size; no table has rows of two row groups."""
+    """Yield the chosen rows of a Parquet file as tables of bounded size; none has rows of two row groups."""
     start = 0
     for group in range(file.metadata.num_row_groups):
         stop = start + file.metadata.row_group(group).num_rows

@@ -201,7 +201,10 @@ def check_readable(listed: Sources, options: InputOptions) -> None:
 
 
 def scan_part(part: Part, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
-    """Yield the records of one part of an input, as `scan` does for a whole input."""
+    """Yield the records of one part of an input, as `scan` does for a whole input.
+
+    A part is some files, or some lines or row groups of one.
+    """
     stretch = part if part.is_stretch else None
     return cast("Iterator[Scanned]", _records(part.sources, options, progress, {}, stretch))
 

@@ -74,7 +74,7 @@ def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> It
 
 
 class _Gzip:
-    """Decompresses the members of a gzip file one by one, and goes on after a damaged one.
+    """Decompresses the members of a gzip file, each compressed by itself, one by one, and goes on after a damaged one.
 
     The compressed bytes of a member are kept until it ends: where it is damaged, the next member is looked for in them.
     """
@@ -225,7 +225,10 @@ class _Window:
         return False
 
     def member(self, stop: int) -> bytes | None:
-        """Return the compressed gzip member whose content is exactly the first `stop` bytes of the buffer, or None."""
+        """Return the compressed gzip member whose content is exactly the first `stop` bytes of the buffer, or None.
+
+        A gzip file has one member or several, each compressed by itself.
+        """
         return next((data for start, end, data in self._whole if (start, end) == (0, stop)), None)
 
     def drop(self, count: int) -> None:

@@ -135,7 +135,7 @@ class Sketched(NamedTuple):
 
 
 class Passages(NamedTuple):
-    """The passages of one text that an index keeps: hashes of some runs of characters, in the order of the text."""
+    """The passages of one text that an index keeps: hashes of some runs of its characters, in their order."""
 
     hashes: NDArray[np.uint64]
     places: NDArray[np.int64]  # First character of each in the normal form.
@@ -206,7 +206,11 @@ class Batch:
         return _between(normal, ends[:-1], ends[1:])
 
     def sketch(self, bands: int = 0, bins: int = 0) -> Sketched:
-        """Return the sketches and digests of the texts, with the hashes of `bands` bands of `bins` minima each."""
+        """Return the sketches and digests of the texts, with the hashes of `bands` bands of `bins` minima each.
+
+        A sketch is made of the smallest hash (minimum) of the text's shingles in each of 512 ranges of hashes; a band
+        is a group of these minima.
+        """
         normal, ends = self._normal()
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)

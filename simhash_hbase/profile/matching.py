@@ -258,7 +258,7 @@ def judge(
 
 
 def is_rare(others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the passages that are rare.
+    """Return a mask of the passages (hashed runs of characters) that are rare, so that rule ``copied`` counts them.
 
     `others` has for each passage how many other fingerprints than the document's own have it.
     """
@@ -266,7 +266,7 @@ def is_rare(others: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
-    """Return whether two documents match by rule ``copied``.
+    """Return whether two documents match by rule ``copied``: by the rare passages (hashed runs) that they share.
 
     `shared` is the number of rare passages that both have; `own` and `other` are the numbers that each of them has.
 

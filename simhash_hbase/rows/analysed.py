@@ -90,11 +90,11 @@ class Entries:
 
     @property
     def packed_passages(self) -> Sequence[bytes]:
-        """The hashes of each text's passages as bytes, as in `passages`; empty bytes if that is None."""
+        """The hashes of each text's passages (runs of characters) as bytes; empty bytes if `passages` is None."""
         return [b""] * len(self.ids) if self.passages is None else self.passages
 
     def passages_for(self, *, kept: bool) -> Sequence[bytes]:
-        """Return the hashes of each text's passages, as bytes to be stored.
+        """Return the hashes of each text's passages (runs of characters), as bytes to be stored.
 
         They are empty if the index keeps no passages (`kept` is False), or if the documents have no texts.
 

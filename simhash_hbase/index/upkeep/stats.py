@@ -156,7 +156,7 @@ def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 
 
 class Tally:
-    """Counts rows and cells of slices, each multiplied by the weight of its slice, to estimate the whole index."""
+    """Counts of the rows and cells in slices of the key space, scaled up by the slices' weights to the whole index."""
 
     def __init__(self, profile: Profile, walk: Walk) -> None:
         self._profile = profile

@@ -214,7 +214,7 @@ class _Verification(NamedTuple):
             self.on_damage(state.key[0], CorruptIndex(problem, named=f": {own_id(state.id)!r}"))
 
     def _altered(self, cells: Sequence[Cell]) -> set[Cell]:
-        """Count and return the cells that have a wrong checksum; all of them can be decoded."""
+        """Count and return the cells whose checksum does not fit their bytes, though they can be decoded."""
         altered = with_wrong_checksum(self.profile, cells)
         self.result.wrong_checksums += len(altered)
         if self.times:
@@ -227,7 +227,8 @@ class _Verification(NamedTuple):
     def _check_copies(self, copies: Sequence[Cell], states: Sequence[documentcells.DocumentState]) -> None:
         """Compare lists of copies with the decisions, and count stale and missing entries; a repair corrects the lists.
 
-        `copies` are entries, each of which names a duplicate in the row of its original; `states` are decisions.
+        An original's list of copies has an entry for each of its duplicates, in the original's row: these are `copies`.
+        `states` are the decisions.
         """
         result, store = self.result, self.store
         stale = still_there(store, with_sound_document(store, self.profile, stale_copies(store, copies)))

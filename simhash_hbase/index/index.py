@@ -185,8 +185,6 @@ class Index(ABC):
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Return, for each batch such as a crawl, how many documents came in it; reads all document cells.
 
-        A document cell has the decision about one document, in the row of its id.
-
         Returns
         -------
         list of DocumentBatch
@@ -411,8 +409,6 @@ class Index(ABC):
 
     def remove_batch(self, name: str, *, yes: bool = False, watch: ProgressCallback | None = None) -> Iterator[str]:
         """Remove the documents that came in a batch, as `remove` does; reads all document cells.
-
-        A document cell has the decision about one document, in the row of its id.
 
         Parameters
         ----------

@@ -60,10 +60,7 @@ class MemberPage(NamedTuple):
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
-        """Return a page with the member cells of both pages; no fingerprint may be in both.
-
-        A member cell stands for one document, in the row of its fingerprint.
-        """
+        """Return a page with the member cells of both pages; no fingerprint may be in both."""
         simhashes = np.concatenate([self.simhashes, other.simhashes])
         order = np.argsort(simhashes)
         behind = len(self.keys)
@@ -81,19 +78,13 @@ class MemberPage(NamedTuple):
         return np.searchsorted(self.simhashes, simhashes)
 
     def texts(self) -> Iterator[tuple[Text, int]]:
-        """Yield for each member cell the fingerprint and digest of its document's text, and the cell's position.
-
-        A member cell stands for one document, in the row of its fingerprint.
-        """
+        """Yield for each member cell the fingerprint and digest of its document's text, and the cell's position."""
         for simhash, first, stop in zip(self.simhashes.tolist(), self.first.tolist(), self.stop.tolist(), strict=True):
             for at in range(first, stop):
                 yield Text(simhash, self.text_digest(at)), at
 
     def qualifier(self, at: int) -> bytes:
-        """Return the column qualifier of the member cell at position `at`: digests of its document's id and text.
-
-        A member cell stands for one document, in the row of its fingerprint.
-        """
+        """Return the column qualifier of the member cell at position `at`: digests of its document's id and text."""
         return self.keys[at][layout.MEMBER_ROW_BYTES :]
 
     def id_digest(self, at: int) -> bytes:
@@ -134,8 +125,7 @@ class Members:
     def page(self, simhashes: NDArray[np.uint64]) -> MemberPage:
         """Return a page with the member cells of sorted distinct fingerprints, up to the limit for each fingerprint.
 
-        The page may also hold member cells that were read before, of other fingerprints. A member cell stands for one
-        document, in the row of its fingerprint.
+        The page may also hold member cells that were read before, of other fingerprints.
         """
         held, self._held = self._held, None
         if held is not None and len(held.keys) > HELD_MEMBERS:
@@ -163,9 +153,9 @@ class Members:
     def _own(self, cells: list[Cell]) -> list[Cell]:
         """Return the member cells of the searched collections from a row that has more than the limit.
 
-        A member cell stands for one document, in the row of its fingerprint. At most one more than the limit is
-        returned. Cells of other collections are left out. Only if the first `OTHERS` cells of the row hold too few, the
-        result is filled up with cells of other collections, so that the row counts as cut.
+        At most one more than the limit is returned. Cells of other collections are left out. Only if the first `OTHERS`
+        cells of the row hold too few, the result is filled up with cells of other collections, so that the row counts
+        as cut.
         """
         own: list[Cell] = []
         seen = 0
@@ -186,10 +176,7 @@ class Members:
             return True
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
-        """Return up to `limit` more member cells of a fingerprint: those after the cell with the qualifier `after`.
-
-        A member cell stands for one document, in the row of its fingerprint.
-        """
+        """Return up to `limit` more member cells of a fingerprint: those after the cell with the qualifier `after`."""
         cells = self._store.read_row(layout.FAMILY_DOCUMENTS, keys.member_row(simhash), after=after, limit=limit)
         return MemberPage.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
 
@@ -207,10 +194,7 @@ class Members:
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return, for the member cells at positions `at` of a page, their ranks in the order of the documents' ids.
-
-        A member cell stands for one document, in the row of its fingerprint.
-        """
+        """Return, for the member cells at positions `at` of a page, their ranks in the order of the documents' ids."""
         places = at.tolist()
         ids = dict.fromkeys(sorted(set(places)), "")
         for place in ids:
@@ -221,10 +205,7 @@ class Members:
         return np.array([order[place] for place in places], np.intp)
 
     def _member(self, page: MemberPage, at: int) -> Member:
-        """Return the decoded member cell at position `at` of a page; it is decoded once and cached.
-
-        A member cell stands for one document, in the row of its fingerprint.
-        """
+        """Return the decoded member cell at position `at` of a page; it is decoded once and cached."""
         key = page.keys[at]
         if (member := self._decoded.get(key)) is None:
             if len(self._decoded) > HELD_MEMBERS:

@@ -122,8 +122,7 @@ class Clue:
     def do_meet(self, earlier: NDArray[np.intp], later: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return a mask: whether each earlier run overlaps its later run in the text as given.
 
-        Two runs of the normal form may meet in one character of the text that gives two letters. The clue is the text
-        that is searched for; a run is one of its hashed runs of characters.
+        Two runs of the normal form may meet in one character of the text that gives two letters.
         """
         return self.starts[self.places[later]] < self.stops[self.places[earlier] + self.gram - 1]
 
@@ -344,8 +343,7 @@ def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[
     """Yield the stretches of the clue that at least `at_least` documents have, as numbers of first and last run.
 
     Two neighbouring runs are in one stretch if they overlap, or if they are at most a window apart and as many
-    documents have both. Stretches do not overlap. The clue is the text that is searched for; a run is one of its hashed
-    runs of characters.
+    documents have both. Stretches do not overlap.
     """
     is_shared = np.diff(holders.ends) >= at_least
     lacking = np.cumsum(clue.kept[clue.numbers] & ~is_shared[clue.numbers])

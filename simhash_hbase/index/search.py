@@ -101,8 +101,7 @@ class Neighbours:
     def __iter__(self) -> Iterator[list[Hit]]:
         """Yield the list of hits of each query, sorted by distance, then falling similarity, then id.
 
-        A stored document with the query's own id is among them. A hit is a stored document that the match rule accepts
-        for a query.
+        A stored document with the query's own id is among them.
         """
         given = 0
         for near in self._candidates.parts():
@@ -126,7 +125,7 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
     (a flood of copies), the first `FIRST_MEMBERS` of them, by the digests of their ids, are always read. Pages of the
     others are read only for a query that has no sufficient hit as near as they are, and a page is left out if the query
     needs no hit with one of its texts. So a flood costs a bounded number of reads, and *most similar* and *earliest*
-    hold among its first hundred. A hit is a stored document that the match rule accepts for a query.
+    hold among its first hundred.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
     nearest = _Nearest(queries, PairJudge.of(store, queries), members, accept)
@@ -166,8 +165,7 @@ class _Nearest:
     def hand_on(self, near: CandidatePairs, page: MemberPage) -> None:
         """Call `accept` with the hits of each query in a page, best first.
 
-        After it has returned ``done`` for a query, only equally good hits follow. A hit is a stored document that the
-        match rule accepts for a query.
+        After it has returned ``done`` for a query, only equally good hits follow.
         """
         accepted, ranges = self.judged.accepted(near, page)
         self._members.know(map(page.id_digest, set(accepted.at.tolist())))
@@ -186,8 +184,7 @@ class _Nearest:
     def unsettled(self, near: CandidatePairs) -> CandidatePairs:
         """Return the candidate pairs (of a query and a stored fingerprint) whose query has no sufficient hit so near.
 
-        A hit is a stored document that the match rule accepts for a query. Sufficient is one after which `accept` has
-        returned ``done``, at a distance not above the pair's.
+        Sufficient is one after which `accept` has returned ``done``, at a distance not above the pair's.
         """
         return near.where(near.distances < self._settled[near.queries])
 
@@ -232,8 +229,7 @@ def _nearest(
 ) -> Iterator[tuple[int, list[Hit]]]:
     """Yield the position of each query that has pairs, with its first `most` hits in the order of answers.
 
-    Document cells are read for the best pairs first, and for further ones only where some of those do not count. A hit
-    is a stored document that the match rule accepts for a query.
+    Document cells are read for the best pairs first, and for further ones only where some of those do not count.
     """
     accepted, ranges = judged.accepted(near, page, members)
     hits: list[list[Hit]] = [[] for _ in ranges]
@@ -255,8 +251,7 @@ def _counting(
     """Yield the hits among the accepted pairs of one query: the documents that still count.
 
     Left out are documents that were removed, have expired or have another text since, those of other collections, and,
-    where near copies must agree in a metadata field, those with another value of it. A hit is a stored document that
-    the match rule accepts for a query.
+    where near copies must agree in a metadata field, those with another value of it.
     """
     query = int(near.queries[pairs[0][0]])
     collection, own = collection_of(queries.entries.ids[query]), int(queries.entries.shingles[query])
@@ -285,8 +280,7 @@ class _Accepted(NamedTuple):
     def listed(self, some: slice) -> list[tuple[int, int, float]]:
         """Return a slice of the pairs as a list of (pair, position of the member cell, similarity).
 
-        Use it for the pairs of one query at most: there may be millions in all. A member cell stands for one document,
-        in the row of its fingerprint.
+        Use it for the pairs of one query at most: there may be millions in all.
         """
         columns = self.pairs[some].tolist(), self.at[some].tolist(), self.similarities[some].tolist()
         return list(zip(*columns, strict=True))
@@ -324,8 +318,7 @@ class PairJudge(NamedTuple):
     ) -> tuple[_Accepted, list[tuple[int, int]]]:
         """Return the pairs of a query and a member cell that the rule accepts, and the range of each query's pairs.
 
-        The best pairs of a query come first; with `members`, equally good ones are in the order of their ids. A member
-        cell stands for one document, in the row of its fingerprint.
+        The best pairs of a query come first; with `members`, equally good ones are in the order of their ids.
         """
         queries, own = self.queries, self.queries.sketches
         where = page.where(near.simhashes)

@@ -183,8 +183,7 @@ class ServerClock:
 def claim_time(token: bytes) -> int:
     """Return the timestamp of the first document cell that a claim writes: below those of all decisions.
 
-    It is made of the random token of the claim, so that it differs from one attempt to the next. A document cell has
-    the decision about one document, in the row of its id.
+    It is made of the random token of the claim, so that it differs from one attempt to the next.
     """
     return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
 
@@ -192,7 +191,6 @@ def claim_time(token: bytes) -> int:
 def stamp_above(now: int, *stamps: int) -> int:
     """Return the timestamp for a document's next member cell: at least `now` and above all its earlier timestamps.
 
-    `stamps` are the timestamps of its earlier member cells and removals, in ms. A member cell stands for one document,
-    in the row of its fingerprint.
+    `stamps` are the timestamps of its earlier member cells and removals, in ms.
     """
     return max(now, *(stamp + 1 for stamp in stamps))

@@ -73,8 +73,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
         """Return whether documents at this distance can match by their sketches.
 
-        `by_blocks` says that they share a block row. A block row has some blocks of a fingerprint in its key: documents
-        that share one agree in these bits.
+        `by_blocks` says that they share a block row.
         """
         reach = max((self.radius if by_blocks else -1, *(self.band_reach or ())))
         return self.match != "distance" and distance <= reach
@@ -144,8 +143,7 @@ class Sketches(NamedTuple):
     def packed(self) -> list[bytes]:
         """Return the bytes of each sketch, as a document's member cell holds them; empty for a document without sketch.
 
-        They are its 8 words, the number of shingles and the segments of its sketch rows, all big-endian. A member cell
-        stands for one document, in the row of its fingerprint.
+        They are its 8 words, the number of shingles and the segments of its sketch rows, all big-endian.
         """
         width = sketch_bytes(self.segments.shape[1])
         octets = np.empty((len(self.shingles), width), np.uint8)
@@ -167,8 +165,7 @@ class Sketches(NamedTuple):
 def joined_within(limits: BandDistance, shared: NDArray[np.intp]) -> NDArray[np.int8]:
     """Return the largest distance, in bits, at which pairs are candidates, from how many sketch rows each pair shares.
 
-    It is -1, so that no distance is near enough, for a pair that shares none. A sketch row has a hash of a part (band)
-    of the sketch in its key: very similar texts share one or more.
+    It is -1, so that no distance is near enough, for a pair that shares none.
     """
     return np.array((-1, *limits), np.int8)[np.minimum(shared, len(limits))]
 
@@ -239,8 +236,7 @@ def judge(
     """Return for each pair of documents whether it matches by the rule, and its estimated similarity.
 
     `distances` are those of the pairs' fingerprints, and `by_blocks` is true for pairs that share a block row. The
-    similarity is NaN unless both documents have a sketch. A block row has some blocks of a fingerprint in its key:
-    documents that share one agree in these bits.
+    similarity is NaN unless both documents have a sketch.
     """
     similarities = estimated_similarity(a.words, b.words)
     both = a.present & b.present

@@ -491,8 +491,7 @@ def near_limits(near: defaults.NearName, bands: int) -> defaults.NearLimits:
 def _band_fields(options: dict[str, object]) -> dict[str, object]:
     """Return the fields of a profile about sketch rows (bands) as the options and the preset `near` decide them.
 
-    Empty if `bands` is 0. A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share
-    one or more.
+    Empty if `bands` is 0.
     """
     bands, near = options["bands"], options.get("near")
     own = [name for name in defaults.NearLimits._fields if options.get(name) is not None]

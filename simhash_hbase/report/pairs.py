@@ -242,8 +242,8 @@ def make_lists(
 def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]], *, room: int) -> list[dict[str, Any]]:
     """Return the largest clusters, and those of the shown pairs, as JSON objects.
 
-    A cluster is a kept document with its duplicates. `room` is the number of bytes for the clusters without a shown
-    pair. Each pair gets the position of its cluster in the list.
+    `room` is the number of bytes for the clusters without a shown pair. Each pair gets the position of its cluster in
+    the list.
     """
     places = {number: place for place, number in enumerate(pairs)}
     database.execute("CREATE TEMP TABLE shown (number INTEGER PRIMARY KEY)")

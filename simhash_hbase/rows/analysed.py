@@ -110,8 +110,7 @@ class Entries:
     def segments_for(self, bands: int) -> NDArray[np.uint32]:
         """Return the hashes for the keys of sketch rows, in an index with this number of bands, shape (n, bands).
 
-        They are zeros for documents without sketches. A sketch row has a hash of a part (band) of the sketch in its
-        key: very similar texts share one or more.
+        They are zeros for documents without sketches.
 
         Raises
         ------

@@ -79,8 +79,7 @@ def has_twin(store: Store, profile: Profile, rows: keys.BlockRows, *, standing: 
     """Return a mask of sketch and passage rows that are one bit apart from another row which may be the right one.
 
     With `standing` the other row is in the store, but no member cell has it. Without it a member cell has the other
-    row, but it is not in the store. Nothing says which row of such a pair was damaged. A member cell stands for one
-    document, in the row of its fingerprint.
+    row, but it is not in the store. Nothing says which row of such a pair was damaged.
 
     Parameters
     ----------
@@ -99,10 +98,7 @@ def has_twin(store: Store, profile: Profile, rows: keys.BlockRows, *, standing: 
 
 
 def _are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask: which of the search rows, given in any order, the store has.
-
-    Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
-    """
+    """Return a mask: which of the search rows, given in any order, the store has."""
     order = np.lexsort((rows.simhashes, rows.prefixes))
     there = np.empty(len(order), np.bool_)
     there[order] = store.has_rows(keys.BlockRows(rows.prefixes[order], rows.simhashes[order]))
@@ -113,8 +109,7 @@ def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray
     """Return a mask of the orphan rows that may be right, since a member cell of their fingerprint may be damaged.
 
     A member cell may be damaged if its checksum is wrong. In an index without checksums it may be if a row that it
-    should have is missing and one bit apart from the orphan. A member cell stands for one document, in the row of its
-    fingerprint.
+    should have is missing and one bit apart from the orphan.
     """
     # Most orphans are of documents that were removed: nobody has their fingerprint any more.
     simhashes, where = np.unique(orphans.simhashes, return_inverse=True)
@@ -127,20 +122,14 @@ def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray
 
 
 def _with_altered_member(store: Store, profile: Profile, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the fingerprints that have a member cell with a wrong checksum.
-
-    A member cell stands for one document, in the row of its fingerprint.
-    """
+    """Return the fingerprints that have a member cell with a wrong checksum."""
     asked = np.unique(simhashes)
     rows = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(asked), limit=profile.max_members)
     return asked[np.array([bool(with_wrong_checksum(profile, cells)) for cells in rows], np.bool_)]
 
 
 def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return a mask of the fingerprints that have no member cell, so no document.
-
-    A member cell stands for one document, in the row of its fingerprint.
-    """
+    """Return a mask of the fingerprints that have no member cell, so no document."""
     lonely = np.empty(len(simhashes), np.bool_)
     for begin in range(0, len(simhashes), FINGERPRINTS_AT_ONCE):
         asked = keys.member_rows(simhashes[begin : begin + FINGERPRINTS_AT_ONCE])
@@ -152,8 +141,7 @@ def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.b
 def _without_segment(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
     """Return a mask of the sketch and passage rows whose hash no member cell of their fingerprint has.
 
-    Member cells are read in the order of their fingerprints, each once for all of its rows. A member cell stands for
-    one document, in the row of its fingerprint.
+    Member cells are read in the order of their fingerprints, each once for all of its rows.
     """
     order = np.argsort(rows.simhashes, kind="stable")
     simhashes, starts = np.unique(rows.simhashes[order], return_index=True)
@@ -176,7 +164,7 @@ def _without_members(
     """Return a mask of the sketch and passage rows whose hash no member cell of their fingerprint has.
 
     `found` has the first member cells of each distinct fingerprint of the rows, in ascending order; further ones are
-    read where they are needed. A member cell stands for one document, in the row of its fingerprint.
+    read where they are needed.
     """
     simhashes, owners = np.unique(rows.simhashes, return_inverse=True)
     held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
@@ -196,8 +184,7 @@ def _keys_of_members(
 ) -> NDArray[np.uint64]:
     """Return, as integers made by `_keys`, the sketch and passage rows that belong to some member cells.
 
-    `owners` has for each member cell the position of its fingerprint. A damaged cell has no rows. A member cell stands
-    for one document, in the row of its fingerprint.
+    `owners` has for each member cell the position of its fingerprint. A damaged cell has no rows.
     """
     values = [cell.value for cells in members for cell in cells]
     fields = documentcells.decode_row_fields(values, bands=profile.bands)

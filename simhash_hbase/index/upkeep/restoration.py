@@ -150,8 +150,7 @@ def without_document(store: Store, profile: Profile, members: Sequence[Cell]) ->
 
     Empty in a store without transactions, or while a bulk load is open: there such cells are not finished yet. A member
     cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has the
-    decision about it. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to
-    fingerprints.
+    decision about it.
     """
     # A crash of a writer without transactions leaves such members, and so does a load that is not finished.
     if not members or not isinstance(store, Transactional) or indexrows.read_open_load(store) is not None:

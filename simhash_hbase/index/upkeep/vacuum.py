@@ -84,8 +84,8 @@ def _delete_rows(store: Store, profile: Profile, rows: keys.BlockRows, cutoff: i
     """Delete the search rows that still lead to no member cell; return how many of them the store no longer has.
 
     `cutoff` is the timestamp of the delete, `writing` that of rows which are written again since their member cell has
-    appeared meanwhile; both are in ms. A member cell stands for one document, in the row of its fingerprint. Search
-    rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
+    appeared meanwhile; both are in ms. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch,
+    passages) to fingerprints.
     """
     doomed = rows.where(memberless(store, profile, rows))
     store.delete_rows(doomed, timestamp=cutoff)

@@ -249,7 +249,7 @@ class _Verification(NamedTuple):
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
         """Count the documents without member cell and those without some of their search rows.
 
-        A repair writes these. A member cell stands for one document, in the row of its fingerprint.
+        A repair writes these.
         """
         result, store = self.result, self.store
         cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in found])
@@ -300,8 +300,7 @@ class _Verification(NamedTuple):
     def _complete_rows(self, absent: keys.BlockRows, doubtful: Sequence[int], times: Times) -> list[int]:
         """Write missing search rows, except those of `doubtful` fingerprints.
 
-        Return fingerprints that still lack rows. Search rows lead from hashes (of blocks of a fingerprint, bands of a
-        sketch, passages) to fingerprints.
+        Return fingerprints that still lack rows.
         """
         if not self.profile.checksums:
             # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
@@ -314,8 +313,7 @@ class _Verification(NamedTuple):
     def check_block_rows(self, rows: keys.BlockRows) -> None:
         """Check a page of search rows: count malformed ones and those without member cell.
 
-        A repair deletes malformed ones. A member cell stands for one document, in the row of its fingerprint. Search
-        rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
+        A repair deletes malformed ones.
         """
         self.result.rows += len(rows.prefixes)
         # The segment of a block row follows from fingerprint and flag; sketch and passage rows may have any.
@@ -364,10 +362,7 @@ def _has_wrong_distance(state: documentcells.DocumentState) -> bool:
 
 
 def _owners(store: Store, profile: Profile, members: Sequence[Cell]) -> list[documentcells.DocumentState]:
-    """Return the intact documents that queries find, among those whose ids' digests are in these member cells' keys.
-
-    A member cell stands for one document, in the row of its fingerprint.
-    """
+    """Return the intact documents that queries find, among those whose ids' digests are in these member cells' keys."""
     digests = sorted({cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in members})
     owners = []
     for cell in store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests))):

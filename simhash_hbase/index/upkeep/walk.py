@@ -66,10 +66,7 @@ class Walk:
         return self.pages(pages, lambda page: (len(page), keys.row_prefix(page[-1].row)), before=before)
 
     def rows(self, pages: Iterable[keys.BlockRows], *, before: int = 0) -> Iterator[keys.BlockRows]:
-        """Yield these pages of search rows, and report the progress after each page; `before` is as for `cells`.
-
-        Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
-        """
+        """Yield these pages of search rows, and report the progress after each page; `before` is as for `cells`."""
         return self.pages(pages, lambda page: (len(page.prefixes), int(page.prefixes[-1])), before=before)
 
     def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, int]], *, before: int = 0) -> Iterator[T]:
@@ -86,10 +83,7 @@ class Walk:
 
 
 def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
-    """Yield all search rows of an index in pages, or in groups of many pages if the index keeps passages.
-
-    Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
-    """
+    """Yield all search rows of an index in pages, or in groups of many pages if the index keeps passages."""
     pages = iter(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE))
     if profile.passages is None:
         yield from pages
@@ -102,8 +96,7 @@ def scan_documents(
 ) -> Iterator[DocumentPage]:
     """Yield all document cells, decoded, or those from row `start` on, a page at a time, ordered by the digests of ids.
 
-    A damaged cell is skipped and reported to `on_damage`; without `on_damage` it raises `CorruptIndex`. A document cell
-    has the decision about one document, in the row of its id.
+    A damaged cell is skipped and reported to `on_damage`; without `on_damage` it raises `CorruptIndex`.
     """
     walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, start, None, page=PAGE)):
@@ -126,8 +119,7 @@ def decode_cells(
 ) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
     """Return the document cells with their decoded content, and, as a second list, all damaged cells of any kind.
 
-    A damaged cell does not decode or is in another row than its id's. `on_damage` is called with the row of each. A
-    document cell has the decision about one document, in the row of its id.
+    A damaged cell does not decode or is in another row than its id's. `on_damage` is called with the row of each.
     """
     decoded, damaged = [], []
     for cell in cells:

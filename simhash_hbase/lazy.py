@@ -1,4 +1,4 @@
-"""Lazy imports: packages that import a module when a name from it is used."""
+"""Lazy imports for packages: a module is imported only when one of its names is first used."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -6,9 +6,10 @@ from importlib import import_module
 
 
 def handing_on(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """Return a ``__getattr__`` for a package: it imports a name from its module in `homes` when the name is used.
+    """Return a ``__getattr__`` function for a package, which imports a public name from its module on first use.
 
-    No module may have the name of a public function: importing it would put the module in the function's place.
+    `homes` has for each module of the package the names that it defines. No module may have the name of a public
+    function: importing it would put the module in the function's place.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 

@@ -1,6 +1,6 @@
-"""Plugins: stores, inputs and analyzers that other packages offer by entry points.
+"""Plug-ins: stores, input formats and analyzers that other installed packages offer by entry points.
 
-Metadata of the installed packages is read when a name is asked for that this package does not have, and only then.
+Metadata of the installed packages is read only when a name is asked for that this package does not have.
 """
 
 from functools import cache
@@ -18,13 +18,13 @@ _THING = {STORES: "store", INPUTS: "input format", ANALYZERS: "analyzer"}
 
 
 def offered_names(group: str) -> list[str]:
-    """Return the names that installed packages offer in a group of entry points, sorted."""
+    """Return the sorted names that installed packages offer in a group of entry points, such as `INPUTS`."""
     return sorted(_offers(group))
 
 
 @cache
 def offered(group: str, name: str) -> Any:  # noqa: ANN401 - whatever a package offers
-    """Return the object that a package offers under a name; None where none does.
+    """Return the object that an installed package offers under a name in a group of entry points; None if none does.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def offered(group: str, name: str) -> Any:  # noqa: ANN401 - whatever a package 
 
 @cache
 def _offers(group: str) -> dict[str, dict[str, Any]]:
-    """Return the entry points that installed packages have in a group, by name and by package."""
+    """Return all entry points in a group: for each name the entry point by the package that offers it."""
     # importlib.metadata takes longer to import than this package.
     from importlib.metadata import entry_points  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""A second look at near copies: the Jaccard similarity of their texts, in place of its estimate by sketches."""
+"""Compare near copies by their whole texts: by their exact Jaccard similarity, in place of its estimate by sketches."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,11 +27,12 @@ _NO_CHARACTER = 0x110000
 
 
 class Shingles:
-    """The distinct runs of five characters of a normal form, as sorted numbers; a shorter text is one shingle.
+    """The distinct 5-character runs (shingles) of a normalised text, as sorted numbers that can be compared.
 
-    Two shingles never share a number, so all counts are exact: each character is a digit in a system of as many digits
-    as the text has different characters, and one more for characters of other texts. Five digits fit into 64 bits up to
-    7,130 different characters; shingles of a text with more are strings.
+    A text of less than five characters is one shingle. Two shingles never share a number, so all counts are exact. With
+    an alphabet of n characters in the text, a shingle is a number of five digits in base n + 1; digit 0 stands for any
+    character that only other texts have. Up to 7,130 different characters it fits into 64 bits; shingles of texts with
+    more are kept as strings.
 
     Examples
     --------
@@ -53,12 +54,12 @@ class Shingles:
         return len(self._numbers)
 
     def count_in(self, normal: str) -> int:
-        """Return how many of these shingles another normal form has."""
+        """Return how many of these shingles also occur in another normalised text."""
         others = _distinct(self._numbered(_characters(normal)))
         return len(np.intersect1d(self._numbers, others, assume_unique=True))
 
     def _numbered(self, characters: NDArray[np.uint32]) -> NDArray[Any]:
-        """Return the number that stands for each shingle of some characters, in their order."""
+        """Return the number of the shingle that begins at each code point, or its string where 64 bits are too few."""
         if self._base**SHINGLE > _NUMBERS:
             return np.ascontiguousarray(sliding_window_view(characters, SHINGLE)).view(f"U{SHINGLE}").ravel()
         digits = self._digits[characters]
@@ -70,7 +71,7 @@ class Shingles:
 
 
 def _distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values sorted, each once; `numpy.unique` of 2.3 and later takes 40 times as long."""
+    """Return the values sorted and without repeats; `numpy.unique` of numpy 2.3 and later takes 40 times as long."""
     values = np.sort(values)
     is_new = np.ones(len(values), np.bool_)
     is_new[1:] = values[1:] != values[:-1]
@@ -78,13 +79,16 @@ def _distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _characters(normal: str) -> NDArray[np.uint32]:
-    """Return a text's code points; a text shorter than a shingle is filled up by a code point that no text has."""
+    """Return the code points of a text, padded to the length of a shingle, five, by a number that is no character."""
     points = np.frombuffer(normal.encode("utf-32-le", "surrogatepass"), "<u4")
     return np.append(points, np.full(max(0, SHINGLE - len(points)), _NO_CHARACTER, np.uint32))
 
 
 class TextVerdict(NamedTuple):
-    """The likeness of a document's text to that of an original, and the judgement."""
+    """The result of comparing a document with an original: similarity, containment, and whether each is enough.
+
+    Containment is the share of the document's shingles that the original has.
+    """
 
     is_similar: bool  # Whether the texts are similar enough for a near copy.
     is_contained: bool  # Whether the original holds enough of the document.
@@ -93,7 +97,7 @@ class TextVerdict(NamedTuple):
 
 
 class TextJudge:
-    """Judges by their texts whether documents of one corpus are near copies of originals.
+    """Compares documents of one corpus with originals by their whole texts, to decide whether they are near copies.
 
     Parameters
     ----------
@@ -104,10 +108,10 @@ class TextJudge:
 
     Notes
     -----
-    Texts of kept documents are compressed in a temporary file; 24 bytes each, their digests, and of those that were
-    compared the numbers of their shingles are in memory. Comparing two texts takes 8 bytes a shingle, and up to
-    40 a character for a moment. An original that only the index holds has no text, and is judged by the
-    estimates and the index's own rule.
+    Texts of kept documents are compressed in a temporary file. In memory are their digests, 24 bytes each, and for
+    texts that were compared how many shingles they have. Comparing two texts takes 8 bytes for each shingle, and up to
+    40 for each character for a moment. An original that only the index holds has no text: it is compared by the
+    estimates of the sketches and the index's own rule.
     """
 
     def __init__(self, profile: Profile, *, contained: float | None = None) -> None:
@@ -134,7 +138,7 @@ class TextJudge:
         self._file.close()
 
     def begin(self, entries: Entries, texts: Sequence[str]) -> None:
-        """Set the texts of the next batch.
+        """Set the texts of the next batch, one for each document; call it before `keep` and `judge`.
 
         Raises
         ------
@@ -147,7 +151,7 @@ class TextJudge:
         self._normals = dict(zip(entries.texts, normals, strict=True))
 
     def keep(self, text: Text) -> None:
-        """Remember the text of a document of this batch that was kept."""
+        """Store the text of a document of this batch that became an original, to compare later documents with it."""
         if text in self._places:
             return
         self._places[text] = len(self._file)
@@ -156,7 +160,11 @@ class TextJudge:
     def judge(
         self, text: Text, original: Text, distance: int, similarity: float | None, containment: float | None
     ) -> TextVerdict:
-        """Return the verdict on a document of this batch and an original; by estimates if the original has no text."""
+        """Return the comparison of a document of this batch with an original.
+
+        If the text of the original is not stored, the given estimates `similarity` and `containment` are used in its
+        place; None stands for an unknown one, which counts as enough.
+        """
         least = self._own.similarity
         place = self._places.get(original)
         if place is None:
@@ -177,7 +185,7 @@ class TextJudge:
 
 
 def check_judged(profile: Profile) -> None:
-    """Raise `InvalidArgument` for an index in which texts cannot be judged: its rule does not go by similarity."""
+    """Raise `InvalidArgument` unless the index has match rule ``verified``, the only one that goes by similarity."""
     if profile.match != "verified":
         raise InvalidArgument(
             f"texts are judged by similarity, as rule verified does, and this index has rule {profile.match}"
@@ -185,5 +193,5 @@ def check_judged(profile: Profile) -> None:
 
 
 def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:
-    """Return a context with a judge of texts, if they are to be compared or a least containment is given; else None."""
+    """Return a context manager for a `TextJudge`; its value is None if neither `exact` nor `contained` asks for one."""
     return TextJudge(profile, contained=contained) if exact or contained is not None else nullcontext()

@@ -1,7 +1,8 @@
-"""Long runs of writes: the transactions of many batches gathered in one, so that a page of a folder is written once.
+"""Many batches of writes in one LMDB transaction (a group), so that each page of the database file is written once.
 
 A batch of 1,000 documents puts 16,000 rows at random places of a B-tree, and each commit writes every page that was
-touched. A folder holds the rows of a group in memory and writes them in order at its end.
+touched. A store in a folder (LMDB) therefore keeps the rows of a group in memory and writes them in the order of their
+keys when the group is committed.
 """
 
 import time
@@ -20,9 +21,9 @@ SHARED_S = 60.0
 
 
 class WriteGroups:
-    """Gathers batches of writes in one transaction until they are many, take long, or another writer waits.
+    """Collects batches of writes in one transaction, a group, and commits it when it is large or old or a writer waits.
 
-    Only the store of a folder gathers: in any other one each batch is committed alone.
+    Only a store in a folder (LMDB) collects batches: with any other one each batch is committed alone.
 
     Parameters
     ----------
@@ -47,22 +48,25 @@ class WriteGroups:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Commit the group, whatever ended the block: a batch that an error ended has undone its group before."""
+        """Commit the batches of writes that are not committed yet.
+
+        If a batch raised an error, it and the batches not committed before it were undone already.
+        """
         self.commit()
 
     @property
     def is_durable(self) -> bool:
-        """Whether all batches that were written are durable."""
+        """Whether all batches that were written are committed, so that a crash cannot lose them."""
         return not self._is_open
 
     @property
     def gathers(self) -> bool:
-        """Whether batches are gathered at all, or each is committed alone."""
+        """Whether several batches are committed together, as in a folder (LMDB); else each batch is committed alone."""
         return self._store is not None
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Return a context for the writes of a batch; an error undoes them, and earlier batches not durable yet.
+        """Return a context manager for the writes of a batch; an error undoes them and earlier uncommitted batches.
 
         A signal that would end the program waits for the end of the batch.
         """
@@ -89,7 +93,7 @@ class WriteGroups:
             self.commit()
 
     def commit(self) -> None:
-        """Commit the group, so that its batches are durable; a failure undoes them."""
+        """Commit all batches written since the last commit, so that they are durable; a failure undoes them."""
         if not self._is_open:
             return
         self._reset()

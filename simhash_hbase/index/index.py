@@ -1,4 +1,4 @@
-"""The methods that every index has, wherever its rows are: documents in, near-duplicates out."""
+"""The abstract class `Index`: the methods of every index, in a store or behind a service."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 class Index(ABC):
-    """A near-duplicate index: the methods that every index has, wherever its rows are.
+    """A near-duplicate index of documents: the methods that every index has, wherever its rows are.
 
     `LocalIndex` keeps the rows in a store, `RemoteIndex` asks a service that does. Several processes may use an index
     at a time, each with its own `Index`. Threads may share an `Index`.
@@ -85,18 +85,18 @@ class Index(ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """The address of the index, and the name of the collection if it is a view of one."""
+        """The address of the index, such as ``file:news.index``, and the name of the collection if it is a view."""
 
     @property
     @abstractmethod
     def analysis(self) -> "Analysis | None":
-        """The analysis that turns texts into entries; None where a service does it."""
+        """The `Analysis`, which turns texts into fingerprints and sketches; None where a service does it."""
 
     @abstractmethod
     def in_collection(self, name: str | None) -> Self:
-        """Return a view of one collection: its documents and no others, under ids of its own; closed with the index.
+        """Return a view of one collection: an index that shows its documents and no others, under ids of its own.
 
-        `stats`, and methods that read or mend rows, are of the whole index.
+        The view is closed with the index. `stats`, and methods that read or repair rows, are of the whole index.
 
         Parameters
         ----------
@@ -119,41 +119,55 @@ class Index(ABC):
 
     @abstractmethod
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterable[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk, to a batch if one is named; yield each with its result, or with its own error.
+        """Add the documents of a chunk (records analysed together); yield each with its result or its own error.
 
-        The documents may be written only while the results are read, so read all of them, as with `claimed` and
-        `answered`.
+        `batch` names the batch (such as a crawl) that they are added in. The documents may be written only while the
+        results are read, so read all of them, as with `claimed` and `answered`.
         """
 
     @abstractmethod
     def claimed(
         self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterable[tuple[Document, Decision | SimhashError]]:
-        """Claim the documents of a chunk, in a batch if one is named; yield each with its decision or own error."""
+        """Claim the documents of a chunk of analysed records; yield each with its decision or its own error.
+
+        `deadline_s` and `batch` are as for `claim`.
+        """
 
     @abstractmethod
     def answered(self, chunk: "Chunk", search: Search) -> Iterable[tuple[Document, Answer | SimhashError]]:
-        """Yield each document of a chunk with the answer that lists its near-duplicates, or with its own error."""
+        """Yield each document of a chunk of analysed records with its near-duplicates, or with its own error."""
 
     @abstractmethod
     def found(
         self, chunk: "Chunk", *, limit: int | None = None
     ) -> Iterable[tuple[Document, ClueAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents that hold it, or with its own error."""
+        """Yield each text of a chunk of records with the documents that contain it, or with its own error.
+
+        This is `find` for many texts.
+        """
 
     @abstractmethod
     def repeated(
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterable[tuple[Document, PassagesAnswer | SimhashError]]:
-        """Yield each text of a chunk with its spans that stand in other documents, or with its own error."""
+        """Yield each text of a chunk of records with its spans that stand in other documents, or with its own error.
+
+        This is `passages` for many texts.
+        """
 
     @abstractmethod
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterable[tuple[Document, ItemsAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents of this collection that stand in it, or with its own error."""
+        """Yield each text of a chunk of records with the documents in it, of this collection, or with its own error.
+
+        This is `items` for many texts.
+        """
 
     @abstractmethod
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
         """Return how many documents of this collection `items` can find, and how many not; reads all document cells.
+
+        A document cell has the decision about one document, in the row of its id.
 
         Raises
         ------
@@ -169,7 +183,7 @@ class Index(ABC):
 
     @abstractmethod
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Return the counts of the documents of each batch; reads all document cells.
+        """Return, for each batch such as a crawl, how many documents came in it; reads all document cells.
 
         Returns
         -------
@@ -184,7 +198,7 @@ class Index(ABC):
 
     @abstractmethod
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
-        """Remove the documents of a batch; yield the id of each when it is gone."""
+        """Remove the documents that came in the batch with this name; yield the id of each when it is gone."""
 
     @abstractmethod
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
@@ -207,7 +221,7 @@ class Index(ABC):
 
     @abstractmethod
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
-        """Find the documents near a fingerprint, by distance alone, since it has no sketch; see `query`."""
+        """Find the documents near a 64-bit fingerprint by Hamming distance alone; see `query` for the options."""
 
     @abstractmethod
     def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
@@ -218,26 +232,26 @@ class Index(ABC):
         """Return figures of the index: documents, rows, bytes; those of a large one are estimates unless `exact`."""
 
     def expiry_warning(self) -> str | None:
-        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
+        """Return a warning if all documents have expired, which may mean that this machine's clock is ahead; else None.
 
-        A service goes by a clock of its own.
+        An index behind a service always returns None: the service goes by its own clock.
         """
         return None
 
     def _check_open(self) -> None:
-        """Raise `IndexClosed` after `close`."""
+        """Raise `IndexClosed` if the index was closed."""
         if self._closed.is_set():
             raise IndexClosed(f"{self.address}: this index was closed")
 
     def _check_deadline(self, deadline_s: float | None) -> None:
-        """Raise `InvalidArgument` for a deadline of a claim that is no number of seconds above 0."""
+        """Raise `InvalidArgument` unless a claim's deadline is None or a number of seconds above 0."""
         if deadline_s is not None and not (isinstance(deadline_s, int | float) and deadline_s > 0):
             raise InvalidArgument(
                 f"deadline_s is {short_repr(deadline_s)}: wanted a number of seconds above 0", parameter="deadline_s"
             )
 
     def _check_search(self, search: Search) -> None:  # noqa: B027 - only a service takes less
-        """Raise `InvalidArgument` or `Unsupported` for a search that this index cannot make."""
+        """Raise an error for a search that this index cannot make: `InvalidArgument` or `Unsupported`."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.address}{', closed' if self._closed.is_set() else ''}>"
@@ -249,7 +263,7 @@ class Index(ABC):
         self.close()
 
     def _chunk(self, documents: Sequence[Document], *, analysed: bool = True) -> "Chunk":
-        """Return documents as a chunk, analysed for `added`, `claimed` and `answered`; the others need no analysis."""
+        """Return documents as a `Chunk`; `analysed` computes fingerprints and sketches, which look-ups do not need."""
         self._check_open()
         # Look-ups need no analysis, which takes longer to import than a look-up.
         from simhash_hbase.features.chunks import whole_chunk  # noqa: PLC0415
@@ -265,7 +279,10 @@ class Index(ABC):
         *,
         analysed: bool = True,
     ) -> T:
-        """Return the result of `act` for one document, or raise its error; a text must have usable words."""
+        """Call `act`, such as `added`, with a chunk of one document; return its result, or raise its error.
+
+        Raises `EmptyDocument` for a text without usable words.
+        """
         chunk = self._chunk([given_document(1, (name, text, metadata))], analysed=analysed)
         if chunk.rejects:
             raise EmptyDocument(no_words(name))
@@ -281,7 +298,10 @@ class Index(ABC):
         *,
         analysed: bool = True,
     ) -> Iterator[tuple[str, T | SimhashError | None]]:
-        """Yield each id with the result of `act` for its document, or None for a text without usable words."""
+        """Call `act`, such as `added`, with chunks of the documents; yield each id with its result or error.
+
+        The result is None for a text without usable words.
+        """
         given = (given_document(number, document) for number, document in enumerate(documents, 1))
         for batch in document_batches(given, self._batch_documents):
             chunk = self._chunk(batch, analysed=analysed)
@@ -295,10 +315,10 @@ class Index(ABC):
     def rule(
         self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
     ) -> MatchRule:
-        """Return the match rule for a query: that of the index, changed as the caller asks.
+        """Return the match rule for a query: that of the index, with the given values changed.
 
-        A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the radius
-        within which sketches are compared, where that is larger than the index's.
+        A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the largest
+        distance at which sketches are compared, if that is larger than the index's.
 
         Raises
         ------
@@ -338,7 +358,7 @@ class Index(ABC):
         )
 
     def add(self, document_id: str, text: str, *, metadata: Metadata | None = None, batch: str | None = None) -> int:
-        """Add a document and return its fingerprint; a known id gets this text from now on.
+        """Add a document and return its fingerprint; if the id is known, this text replaces the one it had.
 
         Parameters
         ----------
@@ -434,7 +454,7 @@ class Index(ABC):
         deadline_s: float | None = None,
         batch: str | None = None,
     ) -> Decision:
-        """Decide whether a document is an original, safely while other writers claim near copies of it.
+        """Decide whether a document is an original or a duplicate, safely while other writers claim near copies of it.
 
         Parameters
         ----------
@@ -500,7 +520,7 @@ class Index(ABC):
         )
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
-        """Return a `WriteGroups` that commits each batch by itself."""
+        """Return a `WriteGroups`, the context in which batches are written; here it commits each batch by itself."""
         return WriteGroups(None, gathers=gathers)
 
     def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
@@ -528,7 +548,7 @@ class Index(ABC):
         return self._one(partial(self.answered, search=Search(**search)), "", text)
 
     def find(self, clue: str, *, limit: int | None = None) -> ClueAnswer:
-        """Find the documents that hold a clue, such as a sentence, or a part of it.
+        """Find the documents that contain a clue, such as a sentence, or a part of the clue.
 
         Parameters
         ----------
@@ -556,7 +576,7 @@ class Index(ABC):
     def find_many(
         self, documents: Iterable[GivenDocument], *, limit: int | None = None
     ) -> Iterator[tuple[str, ClueAnswer | None]]:
-        """Find the documents that hold each of many texts.
+        """Find, for each of many texts, the documents that contain it.
 
         Parameters
         ----------
@@ -576,7 +596,7 @@ class Index(ABC):
     def passages(
         self, text: str, *, document_id: str = "", metadata: Metadata | None = None, **search: Unpack[PassageOptions]
     ) -> PassagesAnswer:
-        """Find the spans of a text that stand in other documents.
+        """Find the passages of a text: its spans that stand in other documents, too.
 
         Parameters
         ----------
@@ -611,7 +631,7 @@ class Index(ABC):
     def passages_many(
         self, documents: Iterable[GivenDocument], **search: Unpack[PassageOptions]
     ) -> Iterator[tuple[str, PassagesAnswer | None]]:
-        """Find the spans of many texts that stand in other documents.
+        """Find the passages of many texts: their spans that stand in other documents, too.
 
         Parameters
         ----------
@@ -629,7 +649,7 @@ class Index(ABC):
         return ((name, result_of(answer)) for name, answer in outcomes)
 
     def items(self, text: str, *, at_share: float = defaults.ITEM_SHARE) -> ItemsAnswer:
-        """Find the documents of this collection that stand in a text, such as items of an evaluation set.
+        """Find the documents of this collection that stand in a text, such as test questions in training data.
 
         Parameters
         ----------
@@ -708,7 +728,7 @@ class Index(ABC):
 
 
 def result_of(outcome: T | SimhashError | None) -> T | None:
-    """Return a result, or raise the error that stands in its place."""
+    """Return the result of one document, or raise it if it is an error that was returned in place of the result."""
     if isinstance(outcome, SimhashError):
         raise outcome
     return outcome

@@ -1,4 +1,4 @@
-"""The index's own rows in family ``m``: profile, learned idf table in pieces, the load under way, the last backup."""
+"""Rows about the index itself, in family ``m``: profile, learned idf table, secret, open bulk load, last backup."""
 
 from os import urandom
 from typing import TypeVar
@@ -26,7 +26,10 @@ PIECE_BYTES = 256 * 1024
 
 
 def find_profile(store: Store) -> Profile | None:
-    """Read the profile of the index in a store; None where there is none."""
+    """Return the profile (the options) of the index in a store; None if the store is empty.
+
+    Raises `CorruptIndex` if there are documents without a profile.
+    """
     cell = _read(store, _PROFILE_ROW)
     if cell is None:
         _check_no_documents(store)
@@ -35,12 +38,12 @@ def find_profile(store: Store) -> Profile | None:
 
 
 def has_documents(store: Store) -> bool:
-    """Return whether a store has any cell of a document, even a left-over one."""
+    """Return whether a store has any cell of family ``d`` (a document, one of its copies or a left-over one)."""
     return next(iter(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)), None) is not None
 
 
 def _check_no_documents(store: Store) -> None:
-    """Raise `CorruptIndex` where there are documents, but no profile: no document is written before the profile."""
+    """Raise `CorruptIndex` if a store has documents, though its profile is missing: the profile was lost."""
     if has_documents(store):
         raise CorruptIndex(
             f"the profile at {store.url} is missing, and there are documents: restore a backup, since no other profile "
@@ -49,19 +52,25 @@ def _check_no_documents(store: Store) -> None:
 
 
 def read_profile(store: Store) -> Profile:
-    """Read the profile of the index in a store, or raise `IndexMissing`."""
+    """Return the profile (the options) of the index in a store, or raise `IndexMissing`."""
     return Profile.decode(_profile_cell(store).value)
 
 
 def identity(store: Store, collection: str | None = None) -> str:
-    """Return the digest of the profile, its time of writing and the collection, which no two indexes share."""
+    """Return a hex digest that identifies an index and one collection in it: no two indexes or collections share it.
+
+    It is made of the profile, the time at which the profile was written, and the collection's name.
+    """
     cell = _profile_cell(store)
     named = "" if collection is None else f"\0{collection}"
     return blake2b(f"{cell.timestamp} ".encode() + cell.value + named.encode(), digest_size=16).hexdigest()
 
 
 def _profile_cell(store: Store) -> Cell:
-    """Return the cell of the profile; raise `CorruptIndex` if it is not the one that the index was made with."""
+    """Return the cell with the profile of the index, the options that never change.
+
+    Raises `CorruptIndex` if it is not the one that the index was made with.
+    """
     cell, digest = store.get(FAMILY_INDEX, [(_PROFILE_ROW, VALUE_QUALIFIER), (_DIGEST_ROW, VALUE_QUALIFIER)])
     if cell is None:
         _check_no_documents(store)
@@ -77,7 +86,7 @@ def _read(store: Store, row: bytes) -> Cell | None:
 
 
 def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:
-    """Write the idf table, secret and profile of a new index, the profile last: with it the store is an index."""
+    """Write the rows about a new index: idf table, secret, and last the profile, which makes the store an index."""
     if (profile.idf if profile.analyzer == "learned" else None) != (idf and idf.digest()):
         raise InvalidProfile("the profile names another idf table than the one given")
     encoded = idf.encode() if idf is not None else b""
@@ -92,9 +101,10 @@ def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None
 
 
 def check_own_rows(store: Store) -> None:
-    """Raise `CorruptIndex` where profile, idf table or secret are not those that the index was made with.
+    """Raise `CorruptIndex` if one of the rows about the index itself is missing, damaged or from another index.
 
-    An index of 1.0.0 has no digest of its profile, which is then checked by itself alone.
+    Checked are profile, idf table, secret, and the notes of the open load and the last backup. An index of version
+    1.0.0 has no digest of its profile, so a changed profile is noticed only if it cannot be decoded.
     """
     profile = read_profile(store)
     if profile.secret is not None and _read(store, _DIGEST_ROW) is None:
@@ -106,7 +116,10 @@ def check_own_rows(store: Store) -> None:
 
 
 def read_secret(store: Store, profile: Profile) -> bytes | None:
-    """Read the secret of the index; None for an index of 1.0, which has none."""
+    """Return the random key that hides the fingerprints of named collections; None in an index of version 1.0.
+
+    Raises `CorruptIndex` if it is not the one that the profile names.
+    """
     if profile.secret is None:
         return None
     cell = _read(store, _SECRET_ROW)
@@ -119,7 +132,7 @@ def read_secret(store: Store, profile: Profile) -> bytes | None:
 
 
 def read_idf(store: Store, profile: Profile) -> IdfTable | None:
-    """Read the learned idf table; None for analyzers that have none."""
+    """Return the learned table of word weights (idf); None unless the analyzer is ``learned``."""
     if profile.analyzer != "learned":
         return None
     pieces: list[bytes] = []
@@ -147,20 +160,27 @@ def _read_json(store: Store, row: bytes, form: type[T], name: str, way_out: str)
 
 
 class OpenLoad(msgspec.Struct, frozen=True):
-    """The content of the row that notes bulk loads."""
+    """The value of the cell that records the last bulk load: its token, and whether it is still open.
+
+    A bulk load writes files for HBase past the store.
+    """
 
     token: str  # Identifies the load.
     is_open: bool  # Whether it is still to be finished.
 
 
 def read_open_load(store: Store) -> OpenLoad | None:
-    """Return the bulk load that is under way; None if there is none."""
+    """Return the bulk load that was begun and not finished; None if there is none."""
     load = _read_json(store, _LOAD_ROW, OpenLoad, "loads", "a load with `take_over` writes it anew")
     return load if load and load.is_open else None
 
 
 def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
-    """Note that a bulk load begins; return the server's time, by which the load goes."""
+    """Record that the bulk load with this token has begun; return the server's time in ms since 1970.
+
+    A bulk load writes files for HBase past the store; its cells get timestamps below that time. Raises `StoreBusy` if
+    another load is not finished, unless `take_over`.
+    """
     found = None if take_over else read_open_load(store)
     if found is not None and found.token != token:
         raise StoreBusy(
@@ -174,7 +194,7 @@ def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
 
 
 def end_load(store: Store, token: str) -> None:
-    """Note that a bulk load is finished."""
+    """Record that the bulk load with this token is finished."""
     _write_load(store, OpenLoad(token, is_open=False))
 
 
@@ -183,18 +203,18 @@ def _write_load(store: Store, load: OpenLoad) -> None:
 
 
 class NotedBackup(msgspec.Struct, frozen=True):
-    """The content of the row that notes the last backup."""
+    """The value of the cell that records when the last backup began."""
 
     time: int  # When the last backup began, in ms since 1970.
 
 
 def read_last_backup(store: Store) -> int | None:
-    """Read when the last backup began, in ms since 1970; None if none was noted."""
+    """Return when the last backup began, in ms since 1970; None if no backup was recorded."""
     way_out = "a note of the latest backup writes it anew"
     backup = _read_json(store, _BACKUP_ROW, NotedBackup, "backups", way_out)
     return None if backup is None else backup.time
 
 
 def write_last_backup(store: Store, time: int) -> None:
-    """Note when the last backup began, in ms since 1970."""
+    """Record when the last backup began, in ms since 1970."""
     store.put(FAMILY_INDEX, [Cell(_BACKUP_ROW, VALUE_QUALIFIER, msgspec.json.encode(NotedBackup(time)))])

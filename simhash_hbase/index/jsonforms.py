@@ -66,7 +66,7 @@ KeptMetadata = Annotated[
 
 
 def said(description: str) -> Meta:
-    """Return a description of a field, to be shown in the schema of an answer."""
+    """Return `description` as annotation of a field's type; it appears in the JSON schema of the answers."""
     return Meta(description=description)
 
 
@@ -102,9 +102,10 @@ _FIELDS: dict[str, Any] = {
 
 
 def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str] = (), **others: Any) -> type[Struct]:  # noqa: ANN401
-    """Return the JSON type of an answer's class: its fields without `absent`, with `others` in their place or besides.
+    """Return the msgspec type of an answer as JSON: the fields of class `kind` without `absent`, and with `others`.
 
-    A field that is None is sent as null, or not at all if it is `optional`.
+    `others` gives types for further fields, or other types for fields of the class. A field that is None is sent as
+    null, or left out if it is named in `optional`.
     """
     hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in absent}
     columns: list[tuple[str, Any] | tuple[str, Any, Any]] = []
@@ -119,7 +120,7 @@ def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """The form of an answer in JSON: its schema, its writer and its reader."""
+    """How one kind of answer, such as that of `query`, is written as JSON and read back: JSON type, writer, reader."""
 
     kind: type[T]
     shape: Callable[[], type[Struct]]
@@ -132,22 +133,23 @@ class Form(Generic[T]):
     """The field that names the document which the answer is for."""
 
     def read(self, record: JsonRecord) -> T:
-        """Return the answer of a JSON object.
+        """Return the answer that a JSON object describes.
 
-        Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` for an object that is no such
-        answer, as where a field is out of its range. Unknown fields are passed over: a later service may have more.
+        Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` if the object is no such answer,
+        for example if a field is out of range. Unknown fields are ignored: a later version of the service may send
+        more.
         """
         msgspec.convert(record, _described(self))
         return self.make(record)
 
     def write_for(self, name: str | None, answer: T) -> JsonRecord:
-        """Return the JSON object of an answer, with the id that was sent or the value that was looked for."""
+        """Return the answer as a JSON object whose id field has `name`, the id or value that the request named."""
         return {**self.write(answer), self.id_field: name}
 
 
 @cache
 def _described(form: Form[Any]) -> type[Struct]:
-    """Return the JSON type of a form, made once: to make it takes longer than to read an answer."""
+    """Return the JSON type of an answer's form, made once: making it takes longer than reading an answer."""
     return form.shape()
 
 
@@ -164,7 +166,10 @@ def parse_hex_simhash(text: object) -> int:
 
 
 def _fields(value: object) -> JsonRecord:
-    """Return the fields of a dataclass that has no dataclasses in it: as `asdict`, which takes ten times as long."""
+    """Return the fields of a dataclass as a dictionary, as `asdict` does, but ten times as fast.
+
+    Dataclasses in it are not converted.
+    """
     return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
@@ -350,7 +355,7 @@ JSON_TYPES = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: object) -> object:
-    """Return a result as values that JSON has: dataclasses as objects, floats with four decimals as similarities."""
+    """Return a result as JSON values: dataclasses become objects, iterables lists, floats get four decimals."""
     # Most records are dictionaries of these: a tenth of the time of `dedup` was spent on looking for more.
     kind = type(value)
     if kind in JSON_TYPES:
@@ -367,10 +372,10 @@ def plain(value: object) -> object:
 
 
 def json_line(record: Mapping[str, object]) -> bytes:
-    """Return a result as a line of JSON, with its line end."""
+    """Return a record as one line of JSON, with its line end; its values are converted by `plain`."""
     return plain_line(plain(record))
 
 
 def plain_line(record: object) -> bytes:
-    """Return a record that has plain values only, as that of a decision, as a line of JSON with its line end."""
+    """Return a record as one line of JSON, with its line end; all its values must already be JSON values."""
     return msgspec.json.encode(record) + b"\n"

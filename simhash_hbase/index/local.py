@@ -1,4 +1,7 @@
-"""An index over a store, on this machine or in HBase and Redis: queries, decisions and maintenance."""
+"""An index over a store that this process opens itself: queries, decisions and maintenance.
+
+The store is LMDB in a folder, HBase, Redis or memory.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,7 +91,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """The state that an index and the views of its collections share."""
+    """State that an index shares with the views of its collections: the clock, the analysis and the secret key."""
 
     clock: BatchClock
     analysis: "Analysis | None" = None
@@ -96,7 +99,7 @@ class _Shared:
 
 
 class LocalIndex(Index):
-    """A near-duplicate index over a store.
+    """A near-duplicate index whose rows are in a store that this process opens itself (LMDB, HBase, Redis or memory).
 
     Parameters
     ----------
@@ -172,13 +175,13 @@ class LocalIndex(Index):
 
     @property
     def address(self) -> str:
-        """The address of the store, and the name of the collection if this is a view of one."""
+        """The address of the store, such as ``file:news.index``, and the name of the collection if it is a view."""
         name = self.collection.name
         return self._store.url if name is None else f"{self._store.url} (collection {name})"
 
     @property
     def analysis(self) -> "Analysis":
-        """The analysis that turns texts into entries; the learned table is read on first use."""
+        """The `Analysis`, which turns texts into fingerprints and sketches; an idf table is read on first use."""
         if self._shared.analysis is None:
             # Look-ups need no analysis, which takes longer to import than a look-up.
             from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
@@ -204,7 +207,7 @@ class LocalIndex(Index):
 
     @property
     def _documents(self) -> StoredDocuments:
-        """The stored documents of the collection."""
+        """The stored documents of this view's collection, for reading by id or page by page."""
         return StoredDocuments(self.store, self.profile, self.collection, self._oldest)
 
     def close(self) -> None:
@@ -219,21 +222,24 @@ class LocalIndex(Index):
         return view
 
     def _secret(self) -> bytes | None:
-        """Return the secret of the index, which is read on first use."""
+        """Return the random key that hides the fingerprints of named collections; None in an index of version 1.0."""
         if self._shared.secret is None:
             self._shared.secret = indexrows.read_secret(self.store, self.profile)
         return self._shared.secret
 
     def _now(self) -> int:
-        """Return the time of the next batch, ms since 1970."""
+        """Return the timestamp of the next batch, in ms since 1970: later than that of the batch before."""
         return self._shared.clock.next_time()
 
     def _oldest(self) -> int:
-        """Return the time since which a document must have been seen to count, ms since 1970."""
+        """Return a time in ms since 1970: documents that were last seen before it have expired."""
         return self.profile.oldest(self._clock())
 
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterator[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk; yield each with its result. Of an id that comes twice, the last text stays."""
+        """Add the documents of a chunk of analysed records; yield each with its result; see `Index.added`.
+
+        Of an id that comes twice, the last text stays.
+        """
         entries = chunk.entries.in_batch(batch)
         written = self.add_entries(entries)
         flags = zip(chunk.kept, entries.simhashes.tolist(), written.known, written.moved, strict=True)
@@ -241,7 +247,10 @@ class LocalIndex(Index):
 
     @traced("add")
     def add_entries(self, entries: Entries) -> Written:
-        """Add analysed documents; return which ids were known. Of an id that comes twice, the last text stays."""
+        """Add analysed documents; return which ids were known, and which had another text.
+
+        Of an id that comes twice, the last text stays.
+        """
         check_storable(entries)
         written = Written([], [])
         for run in runs_of_ids(self.collection.stored(entries)):
@@ -252,27 +261,27 @@ class LocalIndex(Index):
         return written
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
-        """Return a `WriteGroups` of the store, which gathers batches of writes in a folder."""
+        """Return a `WriteGroups`, which commits several batches of writes together if the store is a folder (LMDB)."""
         self._check_open()
         return WriteGroups(self.store, gathers=gathers)
 
     def claimed(
         self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[Document, Decision | SimhashError]]:
-        """Claim the documents of a chunk; yield each with its decision or its own error; see `claim_entries`."""
+        """Claim the documents of a chunk of analysed records; yield each with its decision or its own error."""
         entries = chunk.entries.in_batch(batch)
         return zip(chunk.kept, self.claim_entries(entries, deadline_s=deadline_s), strict=True)
 
     @traced("claim")
     def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
-        """Claim analysed documents, and return one answer a document; see `claim_many`.
+        """Claim analysed documents: decide which are originals; return one answer for each document; see `claim_many`.
 
         Raises
         ------
         StoreTimeout, StoreUnavailable
-            When the store did not answer for longer than its calls are retried. Part of the documents may have been
-            decided by then. Claim them again: that part gets its answers, the rest is decided, where the first try
-            was under way after the index's lease at the latest.
+            When the store did not answer for longer than its calls are retried. Some of the documents may have been
+            decided by then. Claim all again: those get the same answers, and the others are decided. A claim that was
+            under way delays this by the index's lease at most.
         """
         check_storable(entries)
         claimed: list[Claimed] = []
@@ -294,12 +303,12 @@ class LocalIndex(Index):
         )
 
     def answered(self, chunk: "Chunk", search: Search) -> Iterator[tuple[Document, Answer | SimhashError]]:
-        """Yield each document of a chunk with its near-duplicates; see `answer_entries`."""
+        """Yield each document of a chunk of analysed records with its near-duplicates; see `answer_entries`."""
         return zip(chunk.kept, self.answer_entries(chunk.entries, search), strict=True)
 
     @traced("query")
     def answer_entries(self, entries: Entries, search: Search = OWN_RULE) -> Iterator[Answer]:
-        """Yield for each analysed document the answer that lists its near-duplicates.
+        """Yield for each analysed document the answer to its query: its near-duplicates in the index.
 
         Answers are made while they are read: where the matches of all documents together do not fit into memory, drop
         each answer before the next one.
@@ -326,7 +335,7 @@ class LocalIndex(Index):
     def found(
         self, chunk: "Chunk", *, limit: int | None = None
     ) -> Iterator[tuple[Document, ClueAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents that hold it; see `Index.found`."""
+        """Yield each text of a chunk of records with the documents that contain it; see `Index.found`."""
         search = partial(find_clue, self.store, self.profile, self.collection, limit=limit, oldest=self._oldest())
         yield from self._of_texts(search, chunk.kept)
 
@@ -334,13 +343,13 @@ class LocalIndex(Index):
     def repeated(
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterator[tuple[Document, PassagesAnswer | SimhashError]]:
-        """Yield each text of a chunk with its spans that stand in other documents; see `Index.repeated`."""
+        """Yield each text of a chunk of records with its spans that stand in other documents; see `Index.repeated`."""
         find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
         yield from self._of_texts(find, chunk.kept)
 
     @traced("items")
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | SimhashError]]:
-        """Yield each text of a chunk with the documents of this collection that stand in it; see `Index.held`."""
+        """Yield each text of a chunk of records with the collection's documents that stand in it; see `Index.held`."""
         find = partial(find_items, self.store, self.profile, self.collection, at_share=at_share, oldest=self._oldest())
         yield from self._of_texts(find, chunk.kept)
 
@@ -361,7 +370,7 @@ class LocalIndex(Index):
             yield document, outcome
 
     def query_entries(self, entries: Entries, **search: Unpack[SearchOptions]) -> list[Answer]:
-        """Find the near-duplicates of analysed documents; see `Index.query_many`."""
+        """Return for each analysed document the answer to its query, as a list; see `Index.query_many`."""
         return list(self.answer_entries(entries, Search(**search)))
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
@@ -381,11 +390,17 @@ class LocalIndex(Index):
         return answer
 
     def entries_of(self, document_id: str) -> Entries | None:
-        """Return a stored document as analysis made it, a duplicate without its sketch; None if it is not there."""
+        """Return a stored document as `Entries` of length 1 (fingerprint, sketch, …); None if the id is not there.
+
+        A duplicate comes without its sketch, which is not stored.
+        """
         return self._documents.entries(document_id)
 
     def compare_passages(self, a: Entries, b: Entries) -> PassagePair:
-        """Compare two single documents: return how many passages they share, and which count for rule ``copied``."""
+        """Compare two single documents by passages: how many both share, and which of these rule ``copied`` counts.
+
+        A passage is a hashed run of characters; the rule counts those that few other documents have.
+        """
         collection = self.collection
         pair = compare_passages(
             self.store, self.profile.rule, collection.stored(a), collection.stored(b), partial(are_found, self.profile)
@@ -394,7 +409,10 @@ class LocalIndex(Index):
         return pair._replace(counted=np.sort(collection.masked_passages(pair.counted)))
 
     def counted_spans(self, text: str, pair: PassagePair) -> list[Span]:
-        """Return the parts of a text, in its own characters, that the passages counted in a comparison cover."""
+        """Return the spans of a text, in its own characters, that are covered by the passages counted in `pair`.
+
+        `pair` is a result of `compare_passages`.
+        """
         clue = Clue(self.profile, self.collection, text)
         held = clue.held_of(np.sort(self.collection.masked_passages(pair.counted)))
         return [clue.span(*run) for run in clue.runs(held)] if len(held) else []
@@ -409,14 +427,14 @@ class LocalIndex(Index):
             yield from zip(batch, removed, strict=True)
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
-        """Return the counts of the documents of each batch; see `Index.batches`."""
+        """Return, for each batch, how many documents came in it; see `Index.batches`."""
         return count_batches(self._documents, watch)
 
     @traced("batches")
     def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
-        """Return the counts of batches in the next `pages` pages of document cells.
+        """Return the counts of documents by batch, from the next `pages` pages of the scan through all documents.
 
-        `after` says where an earlier call ended; None: begin with the first page.
+        `after` is the position at which the last call ended, as its result says; None begins with the first page.
         """
         return count_batches_after(self._documents, after, pages=pages)
 
@@ -425,9 +443,10 @@ class LocalIndex(Index):
 
     @traced("remove_batch")
     def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
-        """Remove the documents of a batch from the next page of document cells that has any; return their ids.
+        """Remove the documents of a batch from the next page, of a scan through all documents, that has any of them.
 
-        At most `pages` pages are read. `after` says where an earlier call ended; None: begin with the first page.
+        At most `pages` pages are read. `after` is the position at which the last call ended; None begins with the first
+        page. The result has the ids of the removed documents and the position for the next call.
         """
         return remove_batch_after(self._documents, checked_batch(name), after, pages=pages)
 
@@ -438,7 +457,7 @@ class LocalIndex(Index):
 
     @traced("copies")
     def copies(self, document_id: str) -> Copies | None:
-        """Return the copies of an original; see `Index.copies`."""
+        """Return the copies (duplicates) of an original; see `Index.copies`."""
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
     def export(
@@ -448,7 +467,9 @@ class LocalIndex(Index):
         watch: ProgressCallback | None = None,
         on_damage: DamageCallback | None = None,
     ) -> Iterator[Stored]:
-        """Yield the records of all documents, or of a batch, in the order of their ids' digests, read a page at a time.
+        """Yield the records of all documents, or of a batch, in the order of the digests of their ids.
+
+        They are read a page at a time.
 
         Parameters
         ----------
@@ -457,8 +478,9 @@ class LocalIndex(Index):
         watch : callable, optional
             Called with the progress, as a `ProgressCallback`.
         on_damage : callable, optional
-            Is called with the row of each damaged cell, and with the error. A damaged document cell is left out then,
-            whatever its collection was; a document whose member is damaged comes without the fields of its member.
+            Is called with the row of each damaged cell, and with the error. A document whose document cell (in the row
+            of its id) is damaged is left out then, whatever its collection was. One whose member cell (in the row of
+            its fingerprint) is damaged comes without the fields that are kept there.
 
         Raises
         ------
@@ -473,7 +495,7 @@ class LocalIndex(Index):
         """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
 
         Each document is compared with the originals that the index holds and with those kept before it. It becomes an
-        original itself, or a duplicate of the nearest one.
+        original itself, or a duplicate of the nearest one. Each id is yielded with its decision.
 
         Parameters
         ----------
@@ -533,12 +555,18 @@ class LocalIndex(Index):
         return ((each, result_of(decision)) for each, decision in self._each(decided, documents))
 
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
-        """Return a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
+        """Return a `Deduplicator` of this index, which decides a corpus for `dedup_many` or `dedup_entries`.
+
+        With a `scratch` store nothing is written to the index. `judge` compares whole texts, None only their sketches.
+        """
         return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge, server_clock=self._server_clock)
 
     @traced("dedup")
     def dedup_entries(self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()) -> Decisions:
-        """Decide the next documents of a corpus; return their decisions. No id may come twice in one call."""
+        """Decide the next analysed documents of a corpus: original or duplicate; no id may come twice in one call.
+
+        `texts` are their texts, if the deduplicator has a judge that compares whole texts; else empty.
+        """
         self._check_open()
         check_storable(entries)
         return deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts).given()
@@ -549,18 +577,22 @@ class LocalIndex(Index):
         return read_stats(self.store, self.profile, exact=exact, watch=watch)
 
     def __len__(self) -> int:
-        """Return how many documents of the collection queries find, by reading all; `stats` estimates."""
+        """Return the number of the collection's documents that are no duplicates, by reading all; `stats` estimates."""
         return sum(stored.state != "duplicate" for stored in self.export())
 
     def __bool__(self) -> bool:
-        """Return True, so that an index without documents is not taken for no index."""
+        """Return True: an index without documents must not count as false, as other empty containers do."""
         return True
 
     @traced("verify")
     def verify(
         self, *, repair: bool = False, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
     ) -> Verified:
-        """Check that rows, members and document cells agree; return the counts of what was checked and found wrong.
+        """Check that search rows, member cells and document cells agree, and return counts of what was found.
+
+        Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints. A member
+        cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has the
+        decision about it.
 
         Parameters
         ----------
@@ -577,16 +609,16 @@ class LocalIndex(Index):
         return verify(self.store, self.profile, times=times, watch=watch, on_damage=on_damage)
 
     def expiry_warning(self) -> str | None:
-        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
+        """Return a warning if all documents have expired by this machine's clock, which may be ahead; else None.
 
-        Nobody may have written for longer than the time to live, or a clock is ahead: then copies of documents that are
-        still wanted become originals. Reads a page of documents.
+        Either nobody has written for longer than the time to live, or a clock is ahead: then copies of documents that
+        are still wanted become originals. Reads one page of documents.
         """
         return expiry_warning(self.store, self.profile, self._clock())
 
     @traced("vacuum")
     def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
-        """Delete expired documents, old removals, and members and rows that no answer needs; return how many.
+        """Delete expired documents, old removals, and cells and rows that no document needs; return how many of each.
 
         Parameters
         ----------
@@ -607,7 +639,7 @@ class LocalIndex(Index):
         return vacuum(self.store, self.profile, server_clock=self._server_clock, now=self._now(), yes=yes, watch=watch)
 
     def backup(self, destination: str | os.PathLike[str]) -> bool:
-        """Copy the index while it is in use, and note in it when the copy began.
+        """Copy the index while it is in use, and record in it when the copy began.
 
         Parameters
         ----------
@@ -639,7 +671,7 @@ class LocalIndex(Index):
         return True
 
     def note_backup(self, taken: Since) -> str:
-        """Note a backup that was taken by other means, such as a snapshot of a table; return its time in RFC 3339.
+        """Record a backup that was taken by other means, such as a snapshot of a table; return its time in RFC 3339.
 
         Parameters
         ----------

@@ -1,4 +1,7 @@
-"""Members: the cells of documents in the row of their fingerprint, read once for all parts of a search."""
+"""Reading of member cells: each stands for one document, in the row of the document's fingerprint.
+
+A search in several steps reads each of them once.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ DocumentFilter: TypeAlias = Callable[[DocumentState, Text], DocumentState | None
 
 
 class MemberPage(NamedTuple):
-    """The members of several fingerprints, as columns."""
+    """The member cells of several fingerprints, as columns: each cell stands for one document with that fingerprint."""
 
     simhashes: NDArray[np.uint64]  # The fingerprints, ascending, shape (n,).
     first: NDArray[np.intp]  # Where the members of each fingerprint begin, shape (n,).
@@ -40,18 +43,24 @@ class MemberPage(NamedTuple):
 
     @property
     def bands(self) -> int:
-        """The number of sketch rows of a document."""
+        """The number of sketch rows (LSH bands) that each document has.
+
+        A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share one or more.
+        """
         return int(self.sketches.segments.shape[1])
 
     @classmethod
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
-        """Return a page of the members of several fingerprints, in the order of the fingerprints."""
+        """Return a page of the member cells of ascending fingerprints, given as columns in the same order.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         ends = np.cumsum([0, *members.counts])
         sketches = Sketches.unpacked(documentcells.decode_sketches(members.values, bands=bands), bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
-        """Return a page with the members of this page and those of another one, which has other fingerprints."""
+        """Return a page with the member cells of both pages; no fingerprint may be in both."""
         simhashes = np.concatenate([self.simhashes, other.simhashes])
         order = np.argsort(simhashes)
         behind = len(self.keys)
@@ -65,30 +74,33 @@ class MemberPage(NamedTuple):
         )
 
     def where(self, simhashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the positions in the page of fingerprints, all of which it has."""
+        """Return the positions of these fingerprints in the page, which must have all of them."""
         return np.searchsorted(self.simhashes, simhashes)
 
     def texts(self) -> Iterator[tuple[Text, int]]:
-        """Yield the fingerprint and digest of each member's text, with the member's position."""
+        """Yield for each member cell the fingerprint and digest of its document's text, and the cell's position."""
         for simhash, first, stop in zip(self.simhashes.tolist(), self.first.tolist(), self.stop.tolist(), strict=True):
             for at in range(first, stop):
                 yield Text(simhash, self.text_digest(at)), at
 
     def qualifier(self, at: int) -> bytes:
-        """Return the qualifier of the cell of the member at position `at`."""
+        """Return the column qualifier of the member cell at position `at`: digests of its document's id and text."""
         return self.keys[at][layout.MEMBER_ROW_BYTES :]
 
     def id_digest(self, at: int) -> bytes:
-        """Return the digest of the id of the member at position `at`."""
+        """Return the digest of the id of the document at position `at`."""
         return self.keys[at][layout.MEMBER_ROW_BYTES : layout.MEMBER_ID_BYTES]
 
     def text_digest(self, at: int) -> bytes:
-        """Return the digest of the text of the member at position `at`, as far as the cell's key has it."""
+        """Return the digest of the text of the document at position `at`; empty if the document came without text."""
         return self.keys[at][layout.MEMBER_ID_BYTES :]
 
 
 class Members:
-    """A reader of members and document cells, which keeps some for the next part of the same search."""
+    """Reads the member cells of fingerprints and the document cells of ids, and caches both for one search.
+
+    A member cell stands for one document in the row of its fingerprint; the document cell has the document's decision.
+    """
 
     def __init__(
         self,
@@ -111,9 +123,9 @@ class Members:
         """Fingerprints with more members than the limit, and the qualifier of the last member that was read of each."""
 
     def page(self, simhashes: NDArray[np.uint64]) -> MemberPage:
-        """Return a page with the members of sorted distinct fingerprints, up to the limit each.
+        """Return a page with the member cells of sorted distinct fingerprints, up to the limit for each fingerprint.
 
-        The page may also hold members that were read before.
+        The page may also hold member cells that were read before, of other fingerprints.
         """
         held, self._held = self._held, None
         if held is not None and len(held.keys) > HELD_MEMBERS:
@@ -139,10 +151,11 @@ class Members:
         return page._replace(stop=kept)
 
     def _own(self, cells: list[Cell]) -> list[Cell]:
-        """Return the members of the asked collections in a row with many members, up to one more than the limit.
+        """Return the member cells of the searched collections from a row that has more than the limit.
 
-        Members of other collections are left out. Only if the first `OTHERS` cells of the row hold too few members, the
-        result is filled up with others, so that the row counts as cut.
+        At most one more than the limit is returned. Cells of other collections are left out. Only if the first `OTHERS`
+        cells of the row hold too few, the result is filled up with cells of other collections, so that the row counts
+        as cut.
         """
         own: list[Cell] = []
         seen = 0
@@ -163,12 +176,15 @@ class Members:
             return True
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
-        """Return the next members of a fingerprint, after the one with the qualifier `after`, up to `limit`."""
+        """Return up to `limit` more member cells of a fingerprint: those after the cell with the qualifier `after`."""
         cells = self._store.read_row(layout.FAMILY_DOCUMENTS, keys.member_row(simhash), after=after, limit=limit)
         return MemberPage.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
 
     def know(self, digests: Iterable[bytes]) -> None:
-        """Read the document cells of ids with these digests, unless they were read before, for `found`."""
+        """Read the document cells of ids with these digests, unless they were read before; `found` needs them.
+
+        A document cell has the decision about one document, in the row of its id.
+        """
         if len(self._states) > HELD_MEMBERS:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
@@ -178,7 +194,7 @@ class Members:
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return for each of some members of a page a number by which they sort in the order of their ids."""
+        """Return, for the member cells at positions `at` of a page, their ranks in the order of the documents' ids."""
         places = at.tolist()
         ids = dict.fromkeys(sorted(set(places)), "")
         for place in ids:
@@ -189,7 +205,7 @@ class Members:
         return np.array([order[place] for place in places], np.intp)
 
     def _member(self, page: MemberPage, at: int) -> Member:
-        """Return a member of a page, decoded, or as it was decoded before."""
+        """Return the decoded member cell at position `at` of a page; it is decoded once and cached."""
         key = page.keys[at]
         if (member := self._decoded.get(key)) is None:
             if len(self._decoded) > HELD_MEMBERS:
@@ -198,7 +214,12 @@ class Members:
         return member
 
     def found(self, text: Text, page: MemberPage, at: int) -> tuple[Member, DocumentState] | None:
-        """Return a member and the decision that it stands for; None if its document cell, read before, has none."""
+        """Return the decoded member cell at `at` and the decision about its document; None if it does not count.
+
+        A member cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id,
+        has the decision about it, which `know` must have read before. A document does not count if it was removed or
+        has expired, has another text since, or is left out by the filter.
+        """
         named = self._states[page.id_digest(at)]
         state = named and self._counts(named, text)
         if state is None:
@@ -208,12 +229,15 @@ class Members:
 
 
 def found_since(oldest: int) -> DocumentFilter:
-    """Return the filter of documents that queries find and that were seen at `oldest`, in ms since 1970, or later."""
+    """Return a filter for documents that queries find (no duplicates) and that were last seen at `oldest` or later.
+
+    `oldest` is in ms since 1970.
+    """
     return lambda cell, text: cell.found_under(text, oldest)
 
 
 def are_found(profile: Profile, store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return a mask of the ascending fingerprints that have a document which queries find, expired or not."""
+    """Return a mask: which of the ascending fingerprints have a document that queries find; expired ones count, too."""
     found: set[int] = set()
     for start in range(0, len(simhashes), MEMBERS_AT_ONCE):
         members = Members(store, profile, found_since(0), limit=profile.max_members)

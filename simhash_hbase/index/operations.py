@@ -1,4 +1,4 @@
-"""A table of the operations of an index on documents, ids and batches, for the service and its client."""
+"""A table of the operations of an index, such as ``add`` and ``query``, for the service and its client."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
-    """An operation on documents, on ids, or on either; of batches, on a part of the index."""
+    """An operation of an index, such as ``add``: its path in the service, its input (documents, ids, both), its answer.
+
+    An operation with neither documents nor ids works on the next part of a scan through the index.
+    """
 
     name: str
     path: str

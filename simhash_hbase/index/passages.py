@@ -1,10 +1,10 @@
-"""Passages: the documents that hold a clue, and the spans of a text that stand in other documents.
+"""Passages: find the documents that contain a text (a clue), and the spans of a text that stand in other documents.
 
-A text is looked up by the hashes that winnowing keeps of it (`simhash_hbase.kernel.winnow`): a run of as many
-characters as the profile's ``passages`` that it shares with a document gives both a hash in common. A clue of less than
-twice as many is looked up by the hashes of all its runs, for a document may have kept any of them. Rows lead to
-fingerprints, these to members, and a member has all the hashes of its document: so how much of a clue a document holds
-is known however many others share a part of it.
+A passage is a run of characters, known by its hash. A text is looked up by the hashes that winnowing keeps of it
+(`simhash_hbase.kernel.winnow`): if it shares a run of as many characters as the profile's ``passages`` with a document,
+both have a hash in common. A shorter text than twice as many is looked up by the hashes of all its runs, since a
+document may have kept any of them. The row of a hash leads to fingerprints, and these to the member cells of documents.
+A member cell has all the kept hashes of its document, so it is known how much of the clue each document has.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,11 +40,11 @@ MOST_SPANS = 1 << 17
 
 
 class Clue:
-    """A text that is looked for: its hashes, and where they stand.
+    """A text that is searched for in documents: the hashes of its runs of characters, and where each run stands.
 
-    A clue has no hashes if the text is shorter than the runs that the index hashes. With `every_run` it has the hashes
-    of all its runs, so also each passage of a document that the text holds, and not only those that winnowing keeps.
-    Errors call the text by its `name`.
+    It has no hashes if the text is shorter than the runs that the index hashes. With `every_run` it has the hashes of
+    all its runs, and not only those that winnowing keeps, so also those of each passage of a document that the text
+    holds. Error messages call the text by its `name`.
 
     Raises
     ------
@@ -79,7 +79,10 @@ class Clue:
         self._kept_before = np.concatenate([[0], np.cumsum(self.kept[self.numbers])])
 
     def held_of(self, passages: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the numbers of the clue's hashes that a document has, ascending, from the document's, which ascend."""
+        """Return the numbers of the clue's hashes that are among a document's `passages`, its hashes; both ascend.
+
+        The clue is the text that is searched for; its distinct hashes are numbered from 0.
+        """
         at = np.searchsorted(self.hashes, passages)
         is_inside = at < len(self.hashes)
         at = at[is_inside]
@@ -87,21 +90,27 @@ class Clue:
         return held
 
     def count_places(self, held: NDArray[np.int32]) -> int:
-        """Return how many places in the clue the hashes of these numbers have; a repeated hash has several."""
+        """Return at how many places of the clue (the text searched for) the hashes with these numbers stand.
+
+        A repeated hash stands at several.
+        """
         return int((self._ends[held + 1] - self._ends[held]).sum())
 
     def _places(self, held: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Return the positions in `places`, ascending, of the runs with the hashes of these numbers."""
+        """Return the indices into `places`, ascending, of all runs of the clue that have one of these hashes.
+
+        The clue is the text that is searched for; its distinct hashes are numbered from 0, and `held` has numbers.
+        """
         sizes = self._ends[held + 1] - self._ends[held]
         skipped = np.repeat(self._ends[held] - np.cumsum(sizes) + sizes, sizes)
         return np.sort(self._by_hash[skipped + np.arange(len(skipped))])
 
     def runs(self, held: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Return the first and last run of each stretch of the clue that a document with these hashes holds.
+        """Return the stretches of the clue that a document with these hashes contains: their first and last runs.
 
-        Shape (stretches, 2).
-        Runs with a character of the text in common are in one stretch. So are other neighbours at most a window apart,
-        if the document lacks none of the clue's kept hashes between them: it differs there in less than a window.
+        Shape (stretches, 2). Runs that overlap are in one stretch. So are other neighbours at most a winnowing window
+        apart, if the document lacks none of the clue's kept hashes between them: it differs there in less than a
+        window. The clue is the text that is searched for; a run is one of its hashed runs of characters.
         """
         at = self._places(held)
         lacking = self._kept_before[at[1:]] - self._kept_before[at[:-1] + 1]
@@ -111,27 +120,41 @@ class Clue:
         return np.column_stack((at[firsts], at[lasts]))
 
     def do_meet(self, earlier: NDArray[np.intp], later: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return a mask of the runs that share a character of the text with a later run; it may give two letters."""
+        """Return a mask: whether each earlier run overlaps its later run in the text as given.
+
+        Two runs of the normal form may meet in one character of the text that gives two letters.
+        """
         return self.starts[self.places[later]] < self.stops[self.places[earlier] + self.gram - 1]
 
     def span(self, first: int, last: int) -> Span:
-        """Return the part of the text from the run `first` to the run `last`, in characters of the text as it came."""
+        """Return where the stretch from run `first` to run `last` stands in the text, as it was given.
+
+        A run is one of the text's hashed runs of characters, by its number.
+        """
         stop = self.stops[self.places[last] + self.gram - 1]
         return Span(int(self.starts[self.places[first]]), int(stop))
 
     def characters(self, runs: NDArray[np.intp]) -> int:
-        """Return how many letters, numbers and marks stretches of the clue have; the stretches ascend."""
+        """Return how many letters, numbers and marks of the clue (the text searched for) lie in these stretches.
+
+        `runs` has the first and last run (run of hashed characters) of each; stretches ascend.
+        """
         starts, stops = self.places[runs[:, 0]], self.places[runs[:, 1]] + self.gram
         return int((stops - np.maximum(starts, np.append(0, stops)[:-1])).sum())
 
     def share(self, held: NDArray[np.int32], runs: NDArray[np.intp]) -> float:
-        """Return the share of the clue that a document with these hashes holds: 1 if it has all that are kept."""
+        """Return the share of the clue, 0 to 1, that a document with these hashes contains.
+
+        The clue is the text that is searched for. The share is 1 if the document has all hashes of the clue that
+        winnowing keeps. `held` has the numbers of the document's hashes, `runs` the stretches of the clue that it
+        contains.
+        """
         of_kept = float(self.kept[held].sum() / self.kept.sum()) if self.kept.any() else 0.0
         return max(of_kept, self.characters(runs) / len(self.starts))
 
 
 class Holder(NamedTuple):
-    """A document that holds a part of a clue."""
+    """A document that has at least one hash of the clue, the text that is searched for."""
 
     id: str  # The stored id.
     added: int  # In ms since 1970.
@@ -141,14 +164,14 @@ class Holder(NamedTuple):
 
 
 class Holders(NamedTuple):
-    """The documents that hold a part of a clue."""
+    """The documents that have at least one hash of the clue (the text searched for), and what a limit left out."""
 
     documents: list[Holder]
     crowded: NDArray[np.bool_]  # Hashes of the clue that more documents may have than were read.
     is_cut: bool  # Some fingerprint has more documents than were read, or the documents hold too much in all.
 
     def of_hashes(self, chosen: Sequence[Holder]) -> "HoldersOfHashes":
-        """Return for each hash of the clue which of the chosen documents have it."""
+        """Return, for each hash of the clue (the text searched for), which of the `chosen` documents have it."""
         numbers = np.concatenate([np.empty(0, np.int32), *(holder.held for holder in chosen)])
         owners = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(holder.held) for holder in chosen])
         order = np.argsort(numbers, kind="stable")
@@ -157,20 +180,24 @@ class Holders(NamedTuple):
 
 
 class HoldersOfHashes(NamedTuple):
-    """For each hash of a clue the documents that have it, as columns."""
+    """For each hash of a clue (a text searched for) the numbers of the documents that have it, as two arrays."""
 
     owners: NDArray[np.int32]  # Numbers of documents, by hash, ascending within one.
     ends: NDArray[np.intp]  # Where those of each hash begin, and where the last ones end, shape (hashes + 1,).
 
     def of(self, number: int) -> NDArray[np.int32]:
-        """Return the numbers of the documents that have the hash of this number."""
+        """Return the numbers of the documents that have hash `number` of the clue, the text searched for.
+
+        They ascend.
+        """
         return self.owners[self.ends[number] : self.ends[number + 1]]
 
 
 def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldest: int) -> Holders:
-    """Return the documents that hold a part of a clue, in the collection of the stored id `name`, without that id.
+    """Return the documents that share a hash with the clue, in the collection of the stored id `name`, without that id.
 
-    Three rounds of calls, and two more for each 4,096 fingerprints: passage rows, members, document cells.
+    `oldest`, in ms since 1970, leaves out documents last seen before. It takes three rounds of calls, and two more for
+    each 4,096 fingerprints: passage rows, member cells, document cells. The clue is the text that is searched for.
     """
     prefixes = keys.passage_prefixes(clue.hashes)
     scan = store.scan(keys.distinct(prefixes), limit=min(PASSAGE_DOCUMENTS, profile.max_rows_per_prefix))
@@ -208,7 +235,7 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
 def find_clue(
     store: Store, profile: Profile, collection: Collection, document: Document, *, limit: int | None, oldest: int
 ) -> ClueAnswer:
-    """Return the answer to a clue: the documents that hold it or a part of it."""
+    """Return the documents that contain the clue, a text searched for, or a part of it; the largest share first."""
     clue = Clue(profile, collection, _text(document), name=document.id)
     if not len(clue.hashes):
         raise InvalidArgument(
@@ -239,7 +266,11 @@ def find_clue(
 def find_passages(
     store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
 ) -> PassagesAnswer:
-    """Return the spans of a text that stand in other documents; a text shorter than a hashed run has none."""
+    """Return the passages of a text: its spans that stand in other documents, too.
+
+    A text shorter than the runs of characters that the index hashes has none. `oldest`, in ms since 1970, leaves out
+    documents last seen before.
+    """
     clue = Clue(profile, collection, _text(document), name=document.id)
     same = (document.metadata or {}).get(search.same) if search.same is not None else None
     if same is None and search.same is not None:
@@ -281,10 +312,10 @@ def find_passages(
 def find_items(
     store: Store, profile: Profile, collection: Collection, document: Document, *, at_share: float, oldest: int
 ) -> ItemsAnswer:
-    """Return the items that stand in a text: documents of a collection with a share `at_share` of passages in it.
+    """Return the items that stand in a text: documents of which it has a share of `at_share` or more of the passages.
 
-    The text's own id does not matter: an item may have the same id by chance. An item's spans are where the text has
-    the item's passages; passages are joined to spans as in `Clue.runs`.
+    A passage is a hashed run of characters. The text's own id does not matter: an item may have the same id by chance.
+    An item's spans are where the text has the item's passages; passages are joined to spans as in `Clue.runs`.
     """
     clue = Clue(profile, collection, _text(document), name=document.id, every_run=True)
     if not len(clue.hashes):
@@ -309,9 +340,10 @@ def find_items(
 
 
 def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last run of each stretch whose neighbours meet, or share at least so many documents.
+    """Yield the stretches of the clue that at least `at_least` documents have, as numbers of first and last run.
 
-    Neighbours meet where they have a character in common, so stretches do not overlap.
+    Two neighbouring runs are in one stretch if they overlap, or if they are at most a window apart and as many
+    documents have both. Stretches do not overlap.
     """
     is_shared = np.diff(holders.ends) >= at_least
     lacking = np.cumsum(clue.kept[clue.numbers] & ~is_shared[clue.numbers])
@@ -331,7 +363,10 @@ def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[
 
 
 def _count_both(clue: Clue, holders: HoldersOfHashes, before: int, at: int) -> int:
-    """Return how many documents have both of two runs."""
+    """Return how many documents contain both run `before` and run `at` of the clue, the text searched for.
+
+    A run is one of its hashed runs of characters.
+    """
     of_both = (holders.of(clue.numbers[before]), holders.of(clue.numbers[at]))
     return len(np.intersect1d(*of_both, assume_unique=True))
 
@@ -343,7 +378,7 @@ def _text(document: Document) -> str:
 
 
 def check_kept(profile: Profile) -> None:
-    """Raise `InvalidArgument` for an index that keeps no passages."""
+    """Raise `InvalidArgument` if the index was made without the option ``passages``: it cannot look up any."""
     _lengths(profile)
 
 

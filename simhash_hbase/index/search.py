@@ -1,6 +1,7 @@
-"""Search for matches: of the documents with the candidates' fingerprints, those that the rule accepts.
+"""Search: find the stored documents that match queries by the match rule, from candidates with near fingerprints.
 
-Sketches of members are compared first, many at a time; document cells are read for accepted pairs only.
+Sketches are compared first, many at a time, as the member cells in the rows of the fingerprints have them. The document
+cells, which say whether a document still counts, are read for accepted pairs only.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MORE_TRANCHE = 4
 
 
 class Hit(NamedTuple):
-    """A document that the rule accepts for a query."""
+    """A stored document that matches a query by the match rule."""
 
     member: Member
     state: DocumentState  # The decision that the member stands for.
@@ -53,7 +54,7 @@ AcceptHit: TypeAlias = Callable[[int, Hit], Further]
 
 
 class Searched(NamedTuple):
-    """The cost and the number of results of a search, over all its queries."""
+    """The cost and the number of results of one search, summed over all its queries."""
 
     queries: int
     rows: int  # Block rows that were read.
@@ -63,12 +64,12 @@ class Searched(NamedTuple):
 
 
 class Neighbours:
-    """The hits of many queries: documents in the index that the rule accepts and that were seen at `oldest` or later.
+    """The matches (hits) of many queries: stored documents that the match rule accepts, last seen at `oldest` or later.
 
-    Three rounds of calls: block rows, members, document cells. Iterating gives the hits of each query in turn. Where
-    there are more pairs than fit into memory, the last two rounds are made again for the next queries; so memory is
-    bounded by the rows, the members near one slice of the queries and the hits of that slice, if the caller drops the
-    hits that it has read.
+    Iterating gives the hits of each query in turn. It takes three rounds of calls to the store: block rows, member
+    cells, document cells. Where there are more pairs than fit into memory, the last two rounds are made again for the
+    next queries. So memory is bounded by the rows, the member cells near one slice of the queries and the hits of that
+    slice, if the caller drops the hits that it has read.
 
     Parameters
     ----------
@@ -98,7 +99,10 @@ class Neighbours:
         """A mask of the queries for which a limit kept rows or members from being read."""
 
     def __iter__(self) -> Iterator[list[Hit]]:
-        """Yield the hits of each query, by distance, then similarity downwards, then id; its own id is among them."""
+        """Yield the list of hits of each query, sorted by distance, then falling similarity, then id.
+
+        A stored document with the query's own id is among them.
+        """
         given = 0
         for near in self._candidates.parts():
             self.candidates += len(near.queries)
@@ -115,12 +119,13 @@ class Neighbours:
 
 
 def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept: AcceptHit) -> None:
-    """Pass the hits of each query to `accept`, the nearest first, as long as the query needs more; `counts` filters.
+    """Call `accept` with the hits of each query, the nearest first, until it answers that the query needs no more.
 
-    A flood of copies has more than `FIRST_MEMBERS` documents of one fingerprint. The first `FIRST_MEMBERS` of them, by
-    the digests of their ids, are always read. Pages of the others are read only for a query without a sufficient hit as
-    near as they are, and a page is left out if the query needs no hit of its texts. So a flood costs a bounded number
-    of reads, and *most similar* and *earliest* hold among its first hundred.
+    `counts` is the filter of documents that may be hits. Where more than `FIRST_MEMBERS` documents have one fingerprint
+    (a flood of copies), the first `FIRST_MEMBERS` of them, by the digests of their ids, are always read. Pages of the
+    others are read only for a query that has no sufficient hit as near as they are, and a page is left out if the query
+    needs no hit with one of its texts. So a flood costs a bounded number of reads, and *most similar* and *earliest*
+    hold among its first hundred.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
     nearest = _Nearest(queries, PairJudge.of(store, queries), members, accept)
@@ -142,7 +147,10 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
 
 
 class _Nearest:
-    """Passes the hits of `find_nearest` to its `accept`, and knows which queries need more hits."""
+    """The state of `find_nearest`: calls `accept` with hits, and records which queries need further hits.
+
+    A hit is a stored document that the match rule accepts for a query.
+    """
 
     def __init__(self, queries: Queries, judged: PairJudge, members: Members, accept: AcceptHit) -> None:
         self.judged = judged
@@ -155,7 +163,10 @@ class _Nearest:
         self._enough_of: defaultdict[int, set[Text]] = defaultdict(set)
 
     def hand_on(self, near: CandidatePairs, page: MemberPage) -> None:
-        """Pass the hits of each query in a page to `accept`, the best first; after ``done``, only equally good hits."""
+        """Call `accept` with the hits of each query in a page, best first.
+
+        After it has returned ``done`` for a query, only equally good hits follow.
+        """
         accepted, ranges = self.judged.accepted(near, page)
         self._members.know(map(page.id_digest, set(accepted.at.tolist())))
         for start, stop in ranges:
@@ -171,17 +182,28 @@ class _Nearest:
                     self._enough_of[query].add(hit.text)
 
     def unsettled(self, near: CandidatePairs) -> CandidatePairs:
-        """Return the pairs of queries that have no sufficient hit as near as the pair."""
+        """Return the candidate pairs (of a query and a stored fingerprint) whose query has no sufficient hit so near.
+
+        Sufficient is one after which `accept` has returned ``done``, at a distance not above the pair's.
+        """
         return near.where(near.distances < self._settled[near.queries])
 
     def lacking(self, near: CandidatePairs, texts: set[Text]) -> CandidatePairs:
-        """Return the pairs of queries that need hits of one of these texts."""
+        """Return the candidate pairs whose query still needs a hit with one of these texts.
+
+        A pair is a query and a stored fingerprint near it; a hit is a stored document that the match rule accepts for a
+        query.
+        """
         needed = [not texts <= self._enough_of.get(query, set()) for query in near.queries.tolist()]
         return near.where(np.array(needed, np.bool_))
 
 
 def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
-    """Yield the pairs in slices of whole queries with a bounded number of members together, or of a single query."""
+    """Yield the candidate pairs (of a query and a stored fingerprint) in slices, so that each fits into memory.
+
+    A slice holds all pairs of its queries, of which the member cells are compared together; a query with too many is a
+    slice by itself. A member cell stands for one document, in the row of its fingerprint.
+    """
     if near.queries[0] == near.queries[-1]:
         yield near
         return
@@ -205,9 +227,9 @@ def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
 def _nearest(
     members: Members, near: CandidatePairs, page: MemberPage, judged: PairJudge, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
-    """Yield the position of each query with its first `most` hits, in the order of answers.
+    """Yield the position of each query that has pairs, with its first `most` hits in the order of answers.
 
-    Document cells are read for the members that come first, and for further ones only where some of those do not count.
+    Document cells are read for the best pairs first, and for further ones only where some of those do not count.
     """
     accepted, ranges = judged.accepted(near, page, members)
     hits: list[list[Hit]] = [[] for _ in ranges]
@@ -226,10 +248,10 @@ def _nearest(
 def _counting(
     members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, pairs: Sequence[tuple[int, int, float]]
 ) -> Iterator[Hit]:
-    """Yield the hits among accepted pairs of one query and stored members: those documents that count.
+    """Yield the hits among the accepted pairs of one query: the documents that still count.
 
-    Left out are members that do not count, those of other collections, and those of another source where near copies
-    must agree about it.
+    Left out are documents that were removed, have expired or have another text since, those of other collections, and,
+    where near copies must agree in a metadata field, those with another value of it.
     """
     query = int(near.queries[pairs[0][0]])
     collection, own = collection_of(queries.entries.ids[query]), int(queries.entries.shingles[query])
@@ -249,34 +271,43 @@ def _counting(
 
 
 class _Accepted(NamedTuple):
-    """Pairs of a query and a member that the rule accepts, as columns."""
+    """Pairs of a query and a member cell (a stored document) that the match rule accepts, as columns."""
 
     pairs: NDArray[np.intp]  # Positions among the candidate pairs.
     at: NDArray[np.intp]  # Positions of the members in their page.
     similarities: NDArray[np.float64]
 
     def listed(self, some: slice) -> list[tuple[int, int, float]]:
-        """Return a slice of the pairs as a list, at most those of one query: there may be millions in all."""
+        """Return a slice of the pairs as a list of (pair, position of the member cell, similarity).
+
+        Use it for the pairs of one query at most: there may be millions in all.
+        """
         columns = self.pairs[some].tolist(), self.at[some].tolist(), self.similarities[some].tolist()
         return list(zip(*columns, strict=True))
 
 
 class PairJudge(NamedTuple):
-    """Judges pairs of a query and a member by the rule of a search."""
+    """Decides by the match rule of a search which pairs of a query and a stored document are matches."""
 
     queries: Queries
     copied: CopiedSearch | None  # Under rule ``copied``.
 
     @classmethod
     def of(cls, store: Store, queries: Queries) -> PairJudge:
-        """Return the judge of pairs for queries; under rule ``copied`` this reads the passage rows of the queries."""
+        """Return the `PairJudge` for some queries; under rule ``copied`` this reads the passage rows of the queries.
+
+        A passage row leads from the hash of a passage to the fingerprints of documents that have the passage.
+        """
         is_copied = queries.rule.match == "copied"
         if not is_copied:
             return cls(queries, None)
         return cls(queries, CopiedSearch(store, queries.rule, queries.entries, partial(are_found, queries.profile)))
 
     def candidates(self, store: Store, *, limit: int) -> Candidates:
-        """Return the candidates, from rows that queries share with stored documents: at most `limit` of a prefix."""
+        """Return the candidates: stored fingerprints that share a row prefix with a query, at most `limit` a prefix.
+
+        A prefix is the beginning of row keys, made of blocks of the fingerprint or of a hash of a part of the sketch.
+        """
         candidates = self.queries.candidates(store, limit=limit)
         if self.copied is not None:
             candidates.by_passages = self.copied.pairs
@@ -285,9 +316,9 @@ class PairJudge(NamedTuple):
     def accepted(
         self, near: CandidatePairs, page: MemberPage, members: Members | None = None
     ) -> tuple[_Accepted, list[tuple[int, int]]]:
-        """Return the pairs of a query and a member that the rule accepts, and the range of each query's pairs.
+        """Return the pairs of a query and a member cell that the rule accepts, and the range of each query's pairs.
 
-        The best pairs of a query come first; with `members`, equals are in the order of their ids.
+        The best pairs of a query come first; with `members`, equally good ones are in the order of their ids.
         """
         queries, own = self.queries, self.queries.sketches
         where = page.where(near.simhashes)
@@ -314,7 +345,10 @@ class PairJudge(NamedTuple):
     def _judged_by_passages(
         self, near: CandidatePairs, page: MemberPage, at: NDArray[np.intp], verified: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Return a mask of pairs that rule ``copied`` accepts; `verified`: by that rule, for texts of few passages."""
+        """Return a mask of the pairs that rule ``copied`` accepts.
+
+        `verified` is the mask by rule ``verified``, which stands for pairs in which a text has too few passages.
+        """
         assert self.copied is not None
         joined = self.copied.joins(near.queries, near.simhashes)
         # The passage rows of a query's own fingerprint are its own, too, and join nothing: block rows bring its texts.
@@ -329,7 +363,10 @@ class PairJudge(NamedTuple):
         return judged
 
     def _is_exact(self, near: CandidatePairs, place: int, digest: bytes) -> bool:
-        """Return whether a member with this digest of its text is an exact copy of the query of a pair."""
+        """Return whether a stored document is an exact copy of the query of the pair at `place`.
+
+        `digest` is the digest of the stored document's text.
+        """
         return bool(digest) and self.queries.entries.texts[near.queries[place]] == Text(
             int(near.simhashes[place]), digest
         )

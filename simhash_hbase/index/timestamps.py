@@ -1,17 +1,17 @@
-"""Timestamps of cells: a writer's own clock, which may be wrong, or the server's; and first cells below all decisions.
+"""Timestamps of cells: from which clock they come, and why no late write or delete can hide a decision.
 
-In a store without transactions a delete hides cells written at or below its timestamp, now or later. So no delete may
-be later than the server's time, and no write much earlier.
+In a store without transactions a delete hides cells written at or below its timestamp, at once or later. So no delete
+may be later than the server's time, and no write much earlier. A writer's own clock may be wrong.
 
-The first document cells of many ids are put: a compare-and-set costs a server as much as thirty cells of a put, and an
-empty cell does not need one. A put that is stamped when it is executed may be executed late, by a gateway that stood
-still, and cover acknowledged changes of that time. So a first cell carries a timestamp below all that the
-server's clock still gives: it never covers the cell of a compare-and-set, however late or often it arrives. When
-several are put into one cell, the one with the highest timestamp stands, in whatever order they arrive. A writer counts
-its cell as written once it has read it back; every other change of a document cell is a compare-and-set.
+The first document cell of an id is written by a plain put: a compare-and-set costs a server as much as thirty cells of
+a put, and an empty cell does not need one. A put that gets its timestamp when it is executed may be executed late, by a
+gateway that stood still, and cover acknowledged changes of that time. So a first cell carries a timestamp below all
+that the server's clock still gives: it never covers the cell of a compare-and-set, however late or often it arrives.
+When several are put into one cell, the one with the highest timestamp stands, in whatever order they arrive. A writer
+counts its cell as written once it has read it back; every other change of a document cell is a compare-and-set.
 
-A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `claim_time`. A
-decision's timestamp, `time_below`, is above all cells that `vacuum` has deleted.
+The first cell of a claim decides nothing yet, so its timestamp, `claim_time`, is below those of all decisions. The
+timestamp of a decision, `time_below`, is above all cells that `vacuum` has deleted.
 """
 
 import time
@@ -43,14 +43,17 @@ _ROW = index_row("time")
 
 
 class Timer(NamedTuple):
-    """The clock by which leases and waits are measured, in seconds; it has nothing to do with the time of day."""
+    """The clock and the sleep by which claims measure leases (how long a writer keeps a claim) and waits, in seconds.
+
+    It has nothing to do with the time of day.
+    """
 
     monotonic: Callable[[], float] = time.monotonic  # Seconds.
     sleep: Callable[[float], None] = time.sleep
 
 
 class _Reading(NamedTuple):
-    """The server's time as it was read, and the times of this machine's clocks at that moment."""
+    """The store server's time as it was asked for, and this machine's clocks at that moment."""
 
     server_ms: int
     monotonic_s: float
@@ -58,7 +61,7 @@ class _Reading(NamedTuple):
 
 
 class BatchClock:
-    """Gives each batch of a process a later time than the one before, unless its clock was set back.
+    """Gives each batch of writes of this process a later timestamp than the one before, unless the clock was set back.
 
     Parameters
     ----------
@@ -77,7 +80,7 @@ class BatchClock:
         self._lock = Lock()
 
     def next_time(self) -> int:
-        """Return the time of the next batch, ms since 1970."""
+        """Return the timestamp of the next batch of writes, in ms since 1970: later than that of the batch before."""
         with self._lock:
             now = self._clock()
             # If times went on from a clock that was ahead and is put right, documents would go on to expire.
@@ -88,7 +91,7 @@ class BatchClock:
 
 
 class ServerClock:
-    """The time of a store's server, which is asked for once a minute.
+    """The clock of a store's server, from which timestamps of cells are made; it is asked for the time once a minute.
 
     Parameters
     ----------
@@ -113,7 +116,7 @@ class ServerClock:
         self._lock = Lock()
 
     def server_time(self) -> int:
-        """Return the time of the store's server, ms since 1970: the timestamp that it gives to a cell."""
+        """Return the time of the store's server, in ms since 1970: the timestamp that it gives to a new cell."""
         self._store.put(FAMILY_INDEX, [Cell(_ROW, VALUE_QUALIFIER, b"t")])
         [cell] = self._store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
         if cell is None or cell.timestamp is None:
@@ -121,7 +124,10 @@ class ServerClock:
         return cell.timestamp
 
     def time_below(self) -> int:
-        """Return a timestamp below all that the store's own clock gives from now on."""
+        """Return a timestamp, in ms, that is lower than any that the store's server gives from now on.
+
+        Each call returns a higher one than the call before.
+        """
         reading = self._reading
         if reading is None or self._is_old(reading):
             for attempt in range(1, TRIES + 1):
@@ -139,22 +145,34 @@ class ServerClock:
             return self._given
 
     def _is_old(self, reading: _Reading) -> bool:
-        """Return whether a reading was taken long ago, or this machine slept since, or its clock was set."""
+        """Return whether the server must be asked again: long ago, the machine slept since, or its clock was set."""
         monotonic_s = self._monotonic() - reading.monotonic_s
         return monotonic_s > KEPT_S or abs(self._wall() - reading.wall_s - monotonic_s) > SET_S
 
     def writing_time(self, now: int) -> int:
-        """Return the timestamp for members and block rows: not much below the server's time."""
+        """Return the timestamp, in ms, for new member cells and search rows: at least about the server's time.
+
+        `now` is this machine's time, which stands in a store with transactions. A member cell stands for one document,
+        in the row of its fingerprint. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch,
+        passages) to fingerprints.
+        """
         # In a store with transactions a delete leaves nothing that hides later writes.
         return now if isinstance(self._store, Transactional) else max(now, self.time_below())
 
     def cleaning_time(self, now: int) -> int:
-        """Return the latest timestamp for deletes: not above the server's time."""
+        """Return the highest timestamp, in ms, up to which cells may be deleted: not above the server's time.
+
+        `now` is this machine's time, which stands in a store with transactions.
+        """
         # In a store with transactions a delete leaves nothing that hides later writes.
         return now if isinstance(self._store, Transactional) else self.server_time()
 
     def decision_time(self) -> int | None:
-        """Return the timestamp for first cells that hold decisions; None: compare these. Call it before reading."""
+        """Return the timestamp for an id's first document cell, if it is put with a decision and without comparing.
+
+        None means that such a cell must be written by compare-and-set. Call it before reading the cells. A document
+        cell has the decision about one document, in the row of its id.
+        """
         # In a transaction nobody changes a cell between its read and its write.
         if isinstance(self._store, Transactional):
             return None
@@ -163,10 +181,16 @@ class ServerClock:
 
 
 def claim_time(token: bytes) -> int:
-    """Return the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
+    """Return the timestamp of the first document cell that a claim writes: below those of all decisions.
+
+    It is made of the random token of the claim, so that it differs from one attempt to the next.
+    """
     return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
 
 
 def stamp_above(now: int, *stamps: int) -> int:
-    """Return the timestamp for an id's next member: above all that it had, with removals, and not below `now`."""
+    """Return the timestamp for a document's next member cell: at least `now` and above all its earlier timestamps.
+
+    `stamps` are the timestamps of its earlier member cells and removals, in ms.
+    """
     return max(now, *(stamp + 1 for stamp in stamps))

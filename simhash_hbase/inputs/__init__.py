@@ -1,4 +1,4 @@
-"""Readers of documents: JSON lines, CSV, plain text, web pages, crawls, Parquet and folders, compressed or not."""
+"""Readers of documents: from JSON lines, CSV, plain text, web pages, crawlers' files and Parquet, compressed or not."""
 
 from typing import TYPE_CHECKING
 

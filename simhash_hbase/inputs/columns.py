@@ -1,6 +1,6 @@
-"""Documents as columns: those that other processes have read, and those that an output is written from.
+"""Documents kept as columns, one list for each property: those that other processes have read or an output is made of.
 
-An object for each document takes longer to make than the document to be decided; most are never looked at.
+Making an object for each document takes longer than deciding it, and most are never looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from simhash_hbase.inputs.records import Document, Place
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentColumns(Sequence[Document]):
-    """*n* documents without their texts, a column a property; one becomes a `Document` when it is looked at."""
+    """A sequence of documents without their texts, kept as one list for each property.
+
+    An item becomes a `Document` when it is accessed.
+    """
 
     ids: Sequence[str]
     metadata: Sequence[Mapping[str, Any] | None]
@@ -29,7 +32,7 @@ class DocumentColumns(Sequence[Document]):
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> DocumentColumns:
-        """Return documents as columns; those that are columns already are returned as they are."""
+        """Return documents as columns; a `DocumentColumns` is returned as it is."""
         if isinstance(documents, DocumentColumns):
             return documents
         return cls(
@@ -45,7 +48,7 @@ class DocumentColumns(Sequence[Document]):
 
     @classmethod
     def joined(cls, parts: Iterable[DocumentColumns]) -> DocumentColumns:
-        """Return the documents of several parts, one after the other, as one sequence."""
+        """Return the documents of several `DocumentColumns`, one after the other, as one."""
         columns: list[list[Any]] = [[] for _ in fields(cls)]
         for part in parts:
             for column, more in zip(columns, part._columns(), strict=True):

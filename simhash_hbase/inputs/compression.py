@@ -1,4 +1,4 @@
-"""Gzip and Zstandard, decompressed in bounded memory."""
+"""Decompression of Gzip and Zstandard in bounded memory, as far as damaged data allow."""
 
 import re
 import struct
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
-    """Join the blocks; return their first ``limit`` bytes, and whether that is all."""
+    """Join the blocks of a stream; return their first `limit` bytes, and whether nothing had to be cut off."""
     pieces, held = [], 0
     for block in blocks:
         pieces.append(block)
@@ -36,7 +36,7 @@ _NAMED_MEMBERS = 3  # How many with a wrong checksum a message names.
 
 
 def inflated_before_damage(inflate: "_Decompress", data: bytes) -> Iterator[bytes]:
-    """Yield the content of damaged deflate data up to the damage, in whatever blocks the data are read.
+    """Yield the content of damaged deflate data up to the damage; the result does not depend on how the data are cut.
 
     zlib returns nothing of a call that meets damage. So the steps are halved until they end at the damaged byte. It may
     hold whole symbols before the damage: their content is taken one byte a call, and only the last byte of it is lost.
@@ -64,7 +64,7 @@ def inflated_before_damage(inflate: "_Decompress", data: bytes) -> Iterator[byte
 
 
 class _Ahead:
-    """A buffer over a stream of chunks, from which a reader takes as many bytes as it needs."""
+    """A read buffer over a stream of byte chunks, from which a decompressor takes as many bytes as it needs."""
 
     def __init__(self, chunks: Iterable[bytes], kind: str) -> None:
         self._chunks = filter(None, chunks)  # An empty chunk is not the end.
@@ -75,11 +75,11 @@ class _Ahead:
 
     @property
     def place(self) -> int:
-        """The number of bytes that have been taken."""
+        """The number of bytes taken so far: the position in the compressed data."""
         return self._read - len(self.held)
 
     def has(self, count: int) -> bool:
-        """Read until so many bytes are held; False at the end."""
+        """Read until at least `count` bytes are in the buffer; return False if the data end before."""
         pieces, size = [self.held], len(self.held)
         while size < count and (chunk := next(self._chunks, None)):
             pieces.append(chunk)
@@ -89,22 +89,22 @@ class _Ahead:
         return size >= count
 
     def peek(self, count: int) -> bytes:
-        """Return the next `count` bytes, and leave them; raise InvalidInput where the data end before."""
+        """Return the next `count` bytes without taking them; raise InvalidInput if the data end before."""
         if not self.has(count):
             raise InvalidInput(f"the {self._kind} data is cut off")
         return self.held[:count]
 
     def take(self, count: int) -> bytes:
-        """Return the next `count` bytes, and take them off the buffer; raises as `peek`."""
+        """Return the next `count` bytes and remove them from the buffer; raise InvalidInput if the data end before."""
         data = self.peek(count)
         self.held = self.held[count:]
         return data
 
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Generator[bytes, None, None]:
-    """Yield the content of gzip data of any number of members, in blocks of at most `block_bytes`.
+    """Yield the content of gzip data, which may have several members, in blocks of at most `block_bytes`.
 
-    A member with a wrong checksum is decompressed, too. InvalidInput names it after the last member.
+    A member with a wrong checksum is decompressed, too; after the last member InvalidInput is raised, which names it.
     """
     ahead = _Ahead(chunks, "gzip")
     members, wrong = 0, []
@@ -136,7 +136,7 @@ def _wrong_checksums(wrong: Sequence[str]) -> tuple[str, ...]:
 
 
 def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
-    """Take the header of a gzip member off the buffer; raise InvalidInput where there is no valid one."""
+    """Read the header of a gzip member and remove it from the buffer; raise InvalidInput if it is not valid."""
     ahead.has(_GZIP_HEADER.size)
     if not GZIP_MAGIC.startswith(ahead.held[: len(GZIP_MAGIC)]):
         raise InvalidInput("the file is not gzip data" if is_first else "other data follows the gzip data")
@@ -157,7 +157,7 @@ def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
 
 
 def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool]:
-    """Yield the content of a gzip member after its header; return whether its checksum and its length are right."""
+    """Yield the content of a gzip member whose header was read; return whether its checksum and length are right."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     checksum = length = 0
     while not inflate.eof:
@@ -202,7 +202,10 @@ _DICTIONARY_BYTES = 64 << 20
 
 
 def unzstd(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:
-    """Yield the content of Zstandard data of any number of frames; the first may be a dictionary, as in crawls."""
+    """Yield the content of Zstandard data, which may have several frames.
+
+    The first frame may hold a dictionary for the others, as in crawlers' files.
+    """
     ahead = _zstd_ahead(chunks)
     if not ahead.has(1):
         raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
@@ -252,7 +255,10 @@ def _zstd_frame(ahead: _Ahead, decompressor: zstandard.ZstdDecompressor) -> Iter
 
 
 def _with_dictionary(content: bytes) -> zstandard.ZstdDecompressor | None:
-    """Return a decompressor with the dictionary in a frame, compressed or not; None where the frame holds none."""
+    """Return a decompressor that uses the dictionary in a Zstandard frame, which may itself be compressed.
+
+    None if the frame holds no dictionary.
+    """
     try:
         if content.startswith(_ZSTD_MAGIC):
             frame = _zstd_frame(_zstd_ahead((content,)), zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW))

@@ -1,4 +1,7 @@
-"""CSV and TSV: a document a row, by a header row; a broken row costs itself and those that may belong to it."""
+"""Reader of CSV and TSV: one document for each row below the header row; a broken row does not end the reading.
+
+After a broken row, lines that may still belong to it are refused with it.
+"""
 
 import csv
 import re
@@ -20,7 +23,7 @@ _BACKSLASH = (
 
 
 def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
-    """Return the bytes of the header row without the line end; None when there is none that can be read."""
+    """Return the bytes of a table's header row without the line end; None if there is none or it cannot be read."""
     with closing(request.blocks()) as opened:
         stream = open_stream(request, opened)
         if isinstance(stream, str):
@@ -33,7 +36,7 @@ def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
 
 
 def _table_records(stream: Stream, name: str, options: InputOptions, *, delimiter: str) -> Iterator[Record]:
-    """Yield a document or a refusal for each row below the header row; quotes are those of RFC 4180."""
+    """Yield a document, or a refused record, for each row below the header row; quotes are as in RFC 4180."""
     # The csv module has one global limit. It is never lowered, so other readers of the process only accept more.
     csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
     rows = _Rows(stream, options, delimiter)
@@ -66,7 +69,10 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
 
 
 def _other_delimiter(text: str, delimiter: str) -> str | None:
-    """Return advice if the header row seems to have another separator; else None."""
+    """Return advice if the header row seems to be separated by another character than `delimiter`; else None.
+
+    `text` is the header row.
+    """
     header = text.partition("\n")[0]
     other = max(",;|\t", key=header.count)
     if header.count(other) <= header.count(delimiter):
@@ -89,7 +95,10 @@ _DOUBTFUL_ROWS = 100  # No text is expected to have more lines that look like ro
 
 
 class _Remainder:
-    """Finds the lines that may be the remainder of a broken row: these are no rows of their own."""
+    """Refuses the rows after a broken row that may still be part of it, as when a quote in it was not closed.
+
+    Rows whose fate is not known yet are held back.
+    """
 
     def __init__(self, delimiter: str) -> None:
         field = rf'("([^"]|"")*"|[^"{delimiter}\n]*)'
@@ -101,7 +110,10 @@ class _Remainder:
         self._waiting: list[tuple[Record, bytes]] = []  # The broken row and those after it, with their bytes.
 
     def fault(self, fault: str | None, text: str) -> str | None:
-        """Return why a row is refused, its own fault or that of the row before it; None for a good row."""
+        """Return why a row is refused: its own fault, or that it may belong to the broken row before.
+
+        None means that the row is good. `fault` is the row's own fault or None, `text` are its lines.
+        """
         if fault is None and not self._is_after:
             return None
         is_whole = self._whole.fullmatch(text) is not None
@@ -128,13 +140,13 @@ class _Remainder:
         return fault
 
     def settled(self, record: Record, raw: bytes) -> list[Record]:
-        """Add a record; return the records that no later row can change any more."""
+        """Add the record of a row with its bytes; return the records, in order, that no later row can make refused."""
         self._waiting.append((record, raw))
         self._doubtful = max(self._doubtful - 1, 0)
         return [] if self._doubtful else self.rest()
 
     def rest(self) -> list[Record]:
-        """Return the records that were held back."""
+        """Return the records that are still held back, at the end of the table."""
         records, self._waiting = [record for record, _ in self._waiting], []
         return records
 
@@ -144,13 +156,13 @@ def _as_remainder(record: Record, raw: bytes) -> Reject:
 
 
 class _RowRefused(Exception):
-    """Ends the row that the csv module is collecting; the module starts afresh after it."""
+    """Raised into the csv module to abandon the row that it is collecting, when the row is refused."""
 
 
 class _Rows:
-    """Reads the rows of a table by the csv module, and remembers the lines of the current row.
+    """Reads the rows of a table with Python's csv module, and keeps the raw lines of the current row.
 
-    As an iterator it feeds lines to the csv module, until the row is refused.
+    It is the iterator of lines that the csv module reads; a refused row ends by an exception in it.
     """
 
     def __init__(self, stream: Stream, options: InputOptions, delimiter: str) -> None:
@@ -165,7 +177,7 @@ class _Rows:
         self._rows = csv.reader(self, delimiter=delimiter, strict=True)
 
     def next_row(self) -> list[str] | str | None:
-        """Return the next row, or why it is refused, or None at the end."""
+        """Return the fields of the next row, or the reason (a string) why the row is refused; None at the end."""
         self._pieces, self._held, self._fault = [], 0, None
         row = None
         try:
@@ -186,11 +198,11 @@ class _Rows:
         return self._fault or row
 
     def raw(self) -> bytes:
-        """Return the bytes of the current row as they are in the file."""
+        """Return the bytes of the current row as they are in the file, without the line end."""
         return original(b"\n".join(self._pieces).removesuffix(b"\r"), self._stream.encoding)
 
     def text(self) -> str:
-        """Return the lines of the current row, decoded."""
+        """Return the lines of the current row, decoded to a string."""
         lines = (piece.removesuffix(b"\r") for piece in self._pieces)
         return b"\n".join(lines).decode(self._stream.codec, "replace")
 

@@ -1,4 +1,4 @@
-"""The encodings of texts: named, marked, or detected."""
+"""Encodings of texts: names checked, byte order marks read, unnamed encodings detected."""
 
 import codecs
 import re
@@ -53,7 +53,9 @@ _NOT_FOR_DOCUMENTS = {"idna", "punycode", "undefined", "unicode_escape", "raw_un
 
 
 def checked_codec(name: str) -> str:
-    """Return Python's own name of a codec that can read lines.
+    """Return Python's own name of a codec, if it is one for text that can be read line by line.
+
+    Raises `InvalidArgument` for any other name.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def checked_codec(name: str) -> str:
 
 
 def byte_order_mark(head: bytes) -> tuple[str, int] | None:
-    r"""Return the codec that a byte order mark stands for and the mark's length, if there is one.
+    r"""Return the codec that the byte order mark at the beginning stands for, and its length; None if there is no mark.
 
     Examples
     --------
@@ -92,7 +94,7 @@ _CONTROL_SHARE = 0.03
 
 
 def is_text(content: bytes) -> bool:
-    r"""Return whether some bytes are a text in any encoding, not compressed data: a tenth of those are control bytes.
+    r"""Return whether bytes are text in some encoding, not compressed data, a tenth of which are control bytes.
 
     Examples
     --------
@@ -105,7 +107,9 @@ def is_text(content: bytes) -> bool:
 
 
 def undecodable(error: UnicodeError, codec: str, *, before: int = 0, line: int | None = None) -> str:
-    r"""Return the reason to refuse bytes that do not decode.
+    r"""Return the reason, a sentence for people, to refuse bytes that do not decode.
+
+    `before` is the number of bytes before those that were decoded; `line` is the number of their line.
 
     Examples
     --------
@@ -197,13 +201,13 @@ _IMPOSSIBLE = re.compile("[\x80-\x9f\ue000-\uf8ff\ufffd]")
 
 @cache  # Without it a call takes 16 ms.
 def _plane(codec: str, first: int, last: int) -> frozenset[str]:
-    """Return the two-byte characters of a codec whose lead bytes are in ``first..last``."""
+    """Return the characters that a two-byte codec encodes with a lead byte from `first` to `last`, inclusive."""
     pairs = (bytes((a, b)) for a in range(first, last + 1) for b in range(0x40, 0xFF))
     return frozenset(pair.decode(codec, "ignore") for pair in pairs)
 
 
 def _is_japanese(character: str) -> bool:
-    """Return whether a character is in level 1 of JIS X 0208."""
+    """Return whether a character is one of the common kanji (level 1 of JIS X 0208)."""
     return character in _plane("cp932", 0x88, 0x97)
 
 
@@ -226,10 +230,10 @@ def _weight(character: str) -> float:
 
 
 def plausibility(text: str, *, is_declared: bool = False) -> float:
-    """Return how much the characters beyond ASCII are like those of a language: 2 at most, below 0 where garbled.
+    """Return how plausible a decoded text is, by its characters beyond ASCII: up to 2; below 0 means a wrong encoding.
 
-    Rare Chinese characters and Korean syllables speak against an encoding only if the text does not declare it: names
-    have them.
+    `is_declared` says that the text itself names the encoding. Only if it does not, rare Chinese characters and Korean
+    syllables speak against the encoding: names have them.
 
     Examples
     --------
@@ -255,19 +259,22 @@ def plausibility(text: str, *, is_declared: bool = False) -> float:
 
 
 def _decoded(content: bytes, codec: str) -> str:
-    """Return a decoded text, U+FFFD for its faults; its last character may be cut off."""
+    """Return bytes decoded, with U+FFFD in place of those that do not decode.
+
+    A character that is cut at the end is left out.
+    """
     return codecs.getincrementaldecoder(codec)("replace").decode(content)
 
 
 def _sample(content: bytes) -> bytes:
-    """Return parts from all over a text, with little of its ASCII."""
+    """Return some words from all over a text, with most of its ASCII removed, to guess its encoding from."""
     content = _ASCII_RUN.sub(rb"\1 ", content)
     words = content.split()
     return b" ".join(words[:: len(content) // _SAMPLE_BYTES + 1])
 
 
 def detect(content: bytes, labels: Sequence[str] = (), more: Callable[[bytes], Iterable[str]] = lambda _: ()) -> str:
-    """Return the codec that a text most likely is in.
+    """Return the name of the codec that a text is most likely encoded in.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Web pages: decoded as a browser does, their main text, title and address taken out; an HTML file is one page."""
+"""Web pages: decode them as a browser does, and extract main text, title and address; an HTML file is one page."""
 
 import logging
 import re
@@ -90,7 +90,10 @@ _HEADER_CHARSET = re.compile(r"\bcharset\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECA
 
 
 def _label(match: re.Match[str] | None) -> str | None:
-    """Return the encoding that a label names for browsers: for GB 2312 the larger GB 18030."""
+    """Return the encoding for which browsers take a label, such as GB 18030 for ``gb2312``; None if it is unknown.
+
+    `match` is the match of a pattern whose first group is the label.
+    """
     if match is None:
         return None
     with suppress(InvalidArgument):
@@ -99,7 +102,7 @@ def _label(match: re.Match[str] | None) -> str | None:
 
 
 def _codecs(*labels: str | None) -> list[str]:
-    """Return the codecs that encoding labels name; a label that names none for text is left out."""
+    """Return Python's codecs for encoding labels such as ``utf-8``; unknown labels are left out."""
     codecs = []
     for label in labels:
         with suppress(InvalidArgument):
@@ -108,7 +111,7 @@ def _codecs(*labels: str | None) -> list[str]:
 
 
 def _guess(sample: bytes) -> list[str]:
-    """Return the codec that charset-normalizer, which knows more of them, finds; none if no page can have it."""
+    """Return a list of the codec that the library charset-normalizer guesses from a sample; empty if it finds none."""
     match = from_bytes(sample).best()
     with suppress(InvalidArgument):
         return [checked_codec(match.encoding)] if match is not None else []
@@ -116,7 +119,7 @@ def _guess(sample: bytes) -> list[str]:
 
 
 def _legible(text: str) -> str:
-    """Return a text; raise InvalidInput where a tenth of it are characters that stand for undecodable bytes."""
+    """Return the text of a page unchanged; raise InvalidInput if a tenth of it is U+FFFD, as after wrong decoding."""
     faults, characters = text.count(REPLACEMENT), sum(map(len, text.split()))
     if faults > _GARBLED_SHARE * characters:
         raise InvalidInput(
@@ -137,10 +140,10 @@ _CELLS = XPath("./tr | ./tr/* | ./tbody | ./tbody/tr | ./tbody/tr/* | ./thead | 
 
 
 def page_tree(html: str) -> tuple[HtmlElement, bool]:
-    """Return the element tree of a page, and whether it is nested deeper than parsers accept by default, 256 levels.
+    """Return the element tree of a page, and whether it is nested more than 256 levels deep, libxml2's default limit.
 
-    Repairs and judges the page as `trafilatura.load_html` does, which uses libxml2's default and so loses everything
-    below level 256 silently: unclosed ``<font>`` reach that in any long page.
+    Repairs and judges the page as `trafilatura.load_html` does, which keeps to that limit and so loses everything below
+    it silently: unclosed ``<font>`` reach it in any long page.
     """
     beginning = html[:_BEGINNING].lower()
     content = repair_faulty_html(html, beginning).encode("utf-8", "surrogatepass")
@@ -168,7 +171,7 @@ def page_tree(html: str) -> tuple[HtmlElement, bool]:
 
 
 class _AttributeCount:
-    """The target of a parser, which raises InvalidInput at a tag with too many attributes."""
+    """A parser target that raises InvalidInput at a tag with more than 1,000 attributes, which would take very long."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if len(attributes) > _MAX_ATTRIBUTES:
@@ -179,7 +182,7 @@ class _AttributeCount:
 
 
 def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
-    """Return the element tree of a page, and whether the parser reached the end."""
+    """Return the element tree of a page, and whether all of it was parsed; `huge` lifts libxml2's limit of depth."""
     options = {"collect_ids": False, "default_doctype": False, "remove_comments": True, "remove_pis": True}
     parser = HTMLParser(encoding="utf-8", huge_tree=huge, **options)
     root = fromstring(content, parser=parser)
@@ -188,7 +191,7 @@ def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
 
 
 def layout_tables(root: HtmlElement) -> Iterator[HtmlElement]:
-    """Yield each table with a paragraph, a heading or a table in one of its cells, at whatever depth.
+    """Yield each table that a page uses for layout: one with a paragraph, heading or table in one of its cells.
 
     One pass: as an XPath this takes time with the cube of the depth, 68 s for a thousand tables in one another.
     """
@@ -256,7 +259,7 @@ logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 
 
 class MainText(NamedTuple):
-    """The text, title and address of a page."""
+    """What is extracted from a web page: text, title, address, and a sketch of the remaining sentences."""
 
     text: str  # The main text, a line a paragraph; all text where no part is the main one; may be empty.
     title: str  # The title for sharing, else that of the window, with single blanks; may be empty.
@@ -268,14 +271,15 @@ class MainText(NamedTuple):
 def main_text(html: str) -> MainText:
     """Return the main text of a page, with its title, its address and a sketch of its other sentences.
 
-    A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text. Where the
-    extracted text is a cookie notice, or short and less than a third of the page's sentences, it is the article in the
-    page's JSON-LD, or else all paragraphs but for links, menus, footers and notices; beside a notice also the texts in
-    these, in templates and frames, in descriptions and in JSON, where there are more of them.
+    A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text. If the
+    extracted text is a cookie notice, or if it is short and less than a third of the page's sentences, another text is
+    taken: the article in the page's JSON-LD, or else all paragraphs except links, menus, footers and notices. Beside a
+    notice, the texts in these, in templates and frames, in descriptions and in JSON are taken, too, where there are
+    more of them.
 
-    By trafilatura in its fast mode, without readers' comments. A text of 100 characters is accepted; below 250
-    trafilatura itself would go on and find the template. Tables that hold paragraphs are opened, since old sites
-    lay out their pages in them, menus beside articles. Measured on the 181 news pages of
+    The extractor is trafilatura in its fast mode, without readers' comments. A text of 100 characters is accepted;
+    below 250 trafilatura itself would go on and find the template. Tables that hold paragraphs are opened, since old
+    sites lay out their pages in them, menus beside articles. Measured on the 181 news pages of
     article-extraction-benchmark (4-word shingles) and on the 990 pages of trafilatura's own evaluation (segments), F1
     and CPU time a page:
 
@@ -325,7 +329,10 @@ _HEAD_BYTES = 1 << 16
 
 
 def page_title(page: Page) -> str:
-    """Return the title of a page by its beginning alone, which takes a tenth of the time of `main_text`."""
+    """Return the title of a page from its first bytes alone, in a tenth of the time of `main_text`.
+
+    Empty if the page has none or is damaged.
+    """
     try:
         html = decode_page(page.content[:_HEAD_BYTES], page.content_type, page.options.encoding)
         root, _ = page_tree(html)
@@ -344,11 +351,11 @@ def _asks_for_consent(paragraph: str) -> bool:
 
 
 def _article(text: str, prose: Prose) -> str:
-    """Return the extracted text, or the article of the page where that text is a notice or a small part of the page.
+    """Return the main text of a page: the extracted text, or the article if that text is a notice or a small part.
 
-    The article is then declared in JSON-LD, or in paragraphs that the extractor takes for comments or asides. Beside a
-    notice it may also be in a menu, a footer, a template, a description or the steps of a recipe: as nothing marks it
-    there, all texts are taken.
+    The article is then the one declared in JSON-LD, or the paragraphs that the extractor takes for comments or asides.
+    Beside a cookie or consent notice it may also be in a menu, a footer, a template, a description or the steps of a
+    recipe: as nothing marks it there, all texts are taken.
     """
     size = _size([text])
     is_notice = size <= _NOTICE_BYTES and (
@@ -376,7 +383,7 @@ def _article(text: str, prose: Prose) -> str:
 
 
 def _remainder(text: str, prose: Prose) -> bytes:
-    """Return a sketch of the sentences of a page that are not in its text; empty where they are few.
+    """Return a sketch (hashes) of the sentences of a page outside of its main text; empty bytes where they are few.
 
     Sentences in menus, footers, descriptions and JSON count where they are more than half as long as the text.
     """
@@ -390,9 +397,9 @@ def _remainder(text: str, prose: Prose) -> bytes:
 
 
 def _outside(text: str, pieces: Iterable[str]) -> set[str]:
-    """Return the pieces of a page that are not in its text, without blanks.
+    """Return the pieces of a page that do not occur in its main text, with all blanks removed.
 
-    Of a page with very many pieces and a long text not all are searched for within its lines.
+    In a page with very many pieces and a long text, some are only compared with whole lines of the text.
     """
     lines, whole = {_squeezed(line) for line in text.splitlines()}, _squeezed(text)
     others = [piece for piece in dict.fromkeys(map(_squeezed, pieces)) if piece and piece not in lines]
@@ -414,7 +421,10 @@ def _property(tree: HtmlElement, name: str) -> str:
 
 
 def read_html(request: ReadRequest) -> Iterator[Page | Reject]:
-    """Yield the page of an HTML file, or its refusal; the id is its path in the folder, or as it was named."""
+    """Yield the page of an HTML file, or its refusal.
+
+    Its id is the path below the folder that was named, or the file's name as given.
+    """
     source, options = request.source, request.options
     place = Place(source.name, 0)
     stream = open_bytes(request)

@@ -1,4 +1,4 @@
-"""JSON lines and plain text: a document a line or a file; and the parts of files of lines, CSV among them."""
+"""Readers of JSON lines and plain text, a document for each line or file; the division of line files into parts."""
 
 import json
 import re
@@ -39,7 +39,10 @@ _LineRecords = Iterator[Record | JsonLine]
 
 
 def reader_of(records: Callable[..., _LineRecords]) -> Callable[[ReadRequest], _LineRecords]:
-    """Return a reader from a function that yields the records of a stream; an unreadable file is one refusal."""
+    """Return a function that opens a source and yields its records, from one that yields the records of an open stream.
+
+    A file that cannot be read yields one refusal.
+    """
 
     def read(request: ReadRequest) -> _LineRecords:
         stream, name = open_stream(request), request.source.name
@@ -96,7 +99,7 @@ def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> 
 
 
 def _is_divisible(stream: Stream, request: ReadRequest, format_name: str) -> bool:
-    """Return whether the beginning of a file shows that each line is a record by itself, which a byte ends."""
+    """Return whether a file can be cut at line ends: its beginning shows that each line is a record by itself."""
     if stream.encoding in WIDE:
         return False
     # After a first line that is no array a reader takes each line by itself.
@@ -107,7 +110,10 @@ def _is_divisible(stream: Stream, request: ReadRequest, format_name: str) -> boo
 
 
 def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLine | Reject]:
-    """Yield each line of a file of JSON lines, undecoded, or its refusal; a part of a file begins with line `first`."""
+    """Yield each line of a file of JSON lines as an undecoded `JsonLine`, or its refusal.
+
+    `first` is the number of the first line: above 1 in a later part of a file.
+    """
     encoding = stream.encoding
     for place, line, fault in _placed_lines(stream, name, options, first):
         if fault is None:
@@ -117,7 +123,7 @@ def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1)
 
 
 def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield a document or a refusal for each line of a file of JSON lines, or of a part of it.
+    """Yield a document, or a refusal, for each line of a file of JSON lines, or of a part of the file.
 
     A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
     """
@@ -151,7 +157,7 @@ def _document(
 def unmarked_lines(
     stream: Stream, options: InputOptions, first: int = 1, *, returns: bool = False
 ) -> Iterator[tuple[int, bytes, str | None]]:
-    """Yield lines as `numbered_lines` does, without byte order marks: files that were joined have several."""
+    """Yield lines as `numbered_lines` does, but remove byte order marks, which joined files have in several places."""
     has_marks = stream.codec == UTF8
     for number, line, fault in numbered_lines(stream, options.record_bytes, first, returns=returns):
         yield number, line.removeprefix(BOM_UTF8) if has_marks else line, fault
@@ -160,7 +166,10 @@ def unmarked_lines(
 def _placed_lines(
     stream: Stream, name: str, options: InputOptions, first: int
 ) -> Iterator[tuple[Place, bytes, str | None]]:
-    """Yield the lines that are not empty with their places, and why a line is refused undecoded, else None."""
+    """Yield the lines that are not blank, each with its place and the reason why it is refused unread, or None.
+
+    A file that is one JSON array is refused as such.
+    """
     at_beginning = first == 1
     array: tuple[int, bytes] | None = None  # The first line, until the second one is known.
     for number, line, fault in unmarked_lines(stream, options, first):
@@ -194,7 +203,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
-    """Return the JSON object of a line, or why there is none."""
+    """Return the JSON object in a line, or a string that says why there is none."""
     codec = codec_of(encoding)
     try:
         return _decode(line if codec == UTF8 else line.decode(codec))
@@ -205,7 +214,10 @@ def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
 
 
 def _undecoded_object(line: bytes, encoding: str, fault: str) -> dict[str, object] | str:
-    """Read a line of JSON that msgspec refuses by Python's lenient reader; return its object, or why there is none."""
+    """Return the JSON object in a line that msgspec refuses, if Python's more lenient reader accepts it.
+
+    Otherwise return the reason why there is none, as a string. `fault` is msgspec's message.
+    """
     if fault.startswith("Expected `object`"):
         return "the line is not a JSON object"
     try:
@@ -234,7 +246,7 @@ def _lenient_object(value: object) -> dict[str, object] | str:
 
 
 def _not_a_number(value: dict[str, object], line: bytes, options: InputOptions) -> str | None:
-    """Return why an object is refused if a field that is read has NaN or an infinite number; else None."""
+    """Return the reason to refuse an object in which a field that is used has NaN or an infinite number; else None."""
     for name in options.record_fields:
         field = value.get(name)
         if isinstance(field, float):
@@ -256,7 +268,7 @@ def _has_nan(value: object) -> bool:
 
 
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield each line of a text file, or of a part of it, as a document, whose id is the file and the line."""
+    """Yield each line of a text file, or of a part of it, as a document; its id is the file's name and the line."""
     for number, line, fault in unmarked_lines(stream, options, first):
         place, raw = Place(name, number), original(line, stream.encoding)
         if fault is not None:
@@ -278,7 +290,10 @@ read_text_lines = reader_of(text_records)
 
 
 def read_whole_file(request: ReadRequest) -> Iterator[Record]:
-    """Yield a file as one document, or its refusal; the id is its path in the folder, or as it was named."""
+    """Yield a file as one document, or its refusal.
+
+    Its id is the path below the folder that was named, or the file's name as given.
+    """
     source, options = request.source, request.options
     place = Place(source.name, 0)
     stream = open_stream(request)
@@ -313,14 +328,17 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
 
 
 def _is_array_of_a_record(value: object) -> bool:
-    """Return whether a value is an array with strings or objects, as a record may be; ``[1]`` is a note of a text."""
+    """Return whether a value is an array with strings or objects, as the lines of a data set may be.
+
+    An array such as ``[1]`` is rather a footnote in a text.
+    """
     return isinstance(value, list) and any(isinstance(item, str | dict) for item in value)
 
 
 def _json_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
-    """Return the line to name, 0 for the file, and the reason, if a file is no text but lines of JSON; else None.
+    """Return the line number (0: the whole file) and the reason, if a file taken for text holds JSON lines; else None.
 
-    One line counts only if it has the field of the text: a text may be about a JSON object.
+    A file of one line counts only if the line has the field of the text: a text may be about a JSON object.
     """
     if data.lstrip()[:1] not in (b"{", b"["):
         return None

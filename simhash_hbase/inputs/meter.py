@@ -1,4 +1,4 @@
-"""Progress of long work: the meter that its caller passes, and how counts and rates are written."""
+"""Progress of long work: the interface by which a caller shows it, and numbers and rates as text."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol, TypeAlias
@@ -10,19 +10,23 @@ _SINGULARS = {noun: noun.removesuffix("s") for noun in _PLURALS} | {"batches": "
 
 
 class Meter(Protocol):
-    """Takes the progress of one task."""
+    """Receives the progress of one task, such as a progress bar."""
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Take how many things are finished, and how much of the total that is."""
+        """Receive the number of things that are finished, and how much of the task's `total` is done."""
 
 
 class Metering(Protocol):
-    """A function that begins a task and returns the meter of its progress."""
+    """A function that begins a task and returns the task's `Meter`; a caller passes one to have progress shown."""
 
     def __call__(
         self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
     ) -> AbstractContextManager[Meter]:
-        """Begin a task; `count` things were finished by an earlier run."""
+        """Begin a task called `name`; return a context manager for its `Meter`.
+
+        `total` is the amount of work in units of `unit`, None if unknown. `noun` says what is counted, and `count` how
+        many were finished by an earlier run.
+        """
 
 
 class _Silent:
@@ -31,12 +35,12 @@ class _Silent:
 
 
 def silent(name: str, total: float | None = None, **_: object) -> AbstractContextManager[Meter]:
-    """Return a meter that shows nothing; a `Metering`, the default one."""
+    """Return a `Meter` that shows nothing: the `Metering` used if the caller passes none."""
     return nullcontext(_Silent())
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the singular for one thing.
+    """Return a number with its noun as text, such as ``2 duplicates``; the noun is in the singular after 1.
 
     Examples
     --------
@@ -47,7 +51,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def per_second(rate: float) -> str:
-    """Return a rate as text: without decimals, below one a second its first digit.
+    """Return a rate per second as text: a whole number, or below 1 its first significant digit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Choices for reading the input: formats, encodings, fields and limits."""
+"""Options for reading the input: formats, encodings, names of fields, limits."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ _RECORD = 4
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """Choices for reading the input; checked on construction.
+    """Options for reading the input: format, encoding, names of fields, limits; checked on construction.
 
     Examples
     --------
@@ -94,17 +94,17 @@ class InputOptions:
 
     @property
     def record_bytes(self) -> int:
-        """Most bytes of a record: `max_record_bytes`, else four times `max_document_bytes`."""
+        """Longest record that is read, in bytes: `max_record_bytes`, by default four times `max_document_bytes`."""
         return _RECORD * self.max_document_bytes if self.max_record_bytes is None else self.max_record_bytes
 
     @property
     def id_name(self) -> str:
-        """The name of the field with the id."""
+        """The name of the field that has a record's id."""
         return "id" if self.id_field is None else self.id_field
 
     @property
     def source_field(self) -> str:
-        """The name of the field with the text, the fingerprint or the features."""
+        """The name of the field that has a record's content: its text, or a fingerprint or features instead."""
         for name in (self.simhash_field, self.features_field):
             if name is not None:
                 return name
@@ -112,18 +112,18 @@ class InputOptions:
 
     @property
     def kept_fields(self) -> tuple[str, ...]:
-        """The fields of a record that are copied into the metadata, each once."""
+        """The names of the fields of a record that are copied into the document's metadata, without repeats."""
         agree = () if self.agree_field is None else (self.agree_field,)
         return tuple(dict.fromkeys((*self.metadata_fields, *agree)))
 
     @property
     def record_fields(self) -> tuple[str, ...]:
-        """All fields of a record that are read, each once."""
+        """The names of all fields that are read from a record, without repeats."""
         ranked = (self.preference.field,) if self.preference and self.preference.field else ()
         by = () if self.by_field is None else (self.by_field,)
         return tuple(dict.fromkeys((self.id_name, self.source_field, *self.kept_fields, *ranked, *by)))
 
 
 def _formats(name: str | None) -> tuple[str, ...]:
-    """Return the names of the known formats; those of other packages only if a name is none of this package's."""
+    """Return the names of the input formats, those of plug-ins too if `name` is none of this package's formats."""
     return FORMATS if name in (None, *FORMATS) else (*FORMATS, *offered_names(INPUTS))

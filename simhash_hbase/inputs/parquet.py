@@ -1,4 +1,4 @@
-"""Parquet: its rows read as documents, copied to another file, and made of other records."""
+"""Parquet: read rows as documents, copy chosen rows to another file, and write other records as Parquet."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -43,13 +43,13 @@ Build = Callable[[Row, Place, bytes], Record]
 
 
 def open_parquet(path: str) -> pq.ParquetFile:
-    """Return a Parquet file, opened so that a row group of any size is read piece by piece."""
+    """Return an opened Parquet file that is read piece by piece, so that even a huge row group needs little memory."""
     # With read-ahead, or without a buffer, it holds whole columns of a row group: of 520 MB 540 MB, not 80 MB.
     return pq.ParquetFile(open_remote(path) if is_remote(path) else path, pre_buffer=False, buffer_size=1 << 20)
 
 
 def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a row group in batches of some MB; ``columns`` None reads all columns."""
+    """Yield the rows of row group `group` in batches of some MB; `columns` names the columns to read, None all."""
     facts = file.metadata.row_group(group)
     each = facts.total_byte_size // max(facts.num_rows, 1) + 1
     rows = min(max(_BATCH_BYTES // each, 1), _MAX_BATCH_ROWS)
@@ -57,9 +57,10 @@ def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> 
 
 
 def group_parts(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
-    """Yield the parts of a file, in order; each is some row groups, of at most the next of `sizes` bytes, or one.
+    """Yield the parts into which a Parquet file is divided, in order, so that several processes can read it.
 
-    A file is one part where it cannot be read, has a single row group, or one whose results are too large to be held.
+    Each part is some row groups: together at most the next number of `sizes` in bytes, or a single larger one. A file
+    is one part where it cannot be read, has a single row group, or one whose results are too large to be held.
     """
     source, options = request.source, request.options
     try:
@@ -85,7 +86,7 @@ def group_parts(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
 
 
 def read_parquet(request: ReadRequest) -> Iterator[Record]:
-    """Yield the records of a Parquet file, or of some row groups of it."""
+    """Yield the records of a Parquet file, or of the row groups that the request's part names."""
     source, options, progress = request.source, request.options, request.progress
     path, part = source.path or "", request.part or Part((source,))
     counted = end = 0  # Bytes of the file.
@@ -121,7 +122,11 @@ def read_parquet(request: ReadRequest) -> Iterator[Record]:
 def _rows(
     file: pq.ParquetFile, columns: list[str], before: Place, options: InputOptions, groups: range
 ) -> Iterator[tuple[Record, int]]:
-    """Yield the records of some row groups, which begin after the place `before`, with the number of their last row."""
+    """Yield the record of each row in some row groups, with the number of the row in the file.
+
+    `before` is the file and the number of the row before them. Rows that cannot be read are one refusal, with the
+    number of the last of them.
+    """
     build = Builder(options).build
     name, start = before
     for group in groups:
@@ -142,7 +147,7 @@ def _rows(
 
 
 def values_of(batch: pa.RecordBatch) -> Iterator[Row | str]:
-    """Yield each row of a batch, or why a row has no values."""
+    """Yield each row of a batch as a dictionary, or, if a value cannot be converted to Python, the reason as string."""
     try:
         yield from batch.to_pylist()
     except _NO_VALUE:
@@ -163,9 +168,10 @@ def _value(batch: pa.RecordBatch, at: int) -> Row | str:
 
 
 def record_of(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
-    """Return the document of a row, or its refusal; metadata become values of JSON, and bytes text where it should be.
+    """Return the document of a row, or its refusal.
 
-    Hive, Impala and old Spark mark no column as a string.
+    Values are converted to those of JSON, and bytes in text columns to strings: Hive, Impala and old Spark mark no
+    column as a string.
     """
     raw = msgspec.json.encode(values, enc_hook=str)
     for name in options.kept_fields:
@@ -185,7 +191,7 @@ def record_of(values: Row, place: Place, options: InputOptions, build: Build) ->
 
 
 def _as_text(value: object) -> object:
-    """Return bytes of UTF-8 as text, and other values as they are."""
+    """Return bytes that are UTF-8 as a string, and any other value as it is."""
     if isinstance(value, bytes):
         with suppress(UnicodeDecodeError):
             return value.decode()
@@ -193,7 +199,7 @@ def _as_text(value: object) -> object:
 
 
 def described(error: BaseException) -> str:
-    """Return the message of pyarrow's error in one line, without secrets and full stop."""
+    """Return the message of an error of pyarrow as one line, without passwords and without full stop at the end."""
     return " ".join(without_secrets(str(error)).split()).rstrip(".")
 
 
@@ -202,7 +208,7 @@ _OTHER_NAMES = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}
 
 
 def schema_of(path: str) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the Arrow schema of a Parquet file, to be compared with another's; None where it cannot be read."""
+    """Return the Arrow schema of a Parquet file, to compare it with another file's; None if the file cannot be read."""
     try:
         with open_parquet(path) as file:
             return file.schema_arrow
@@ -216,10 +222,12 @@ def copy_rows(
     show: Callable[[int], None],
     added: Mapping[str, NDArray[np.int64]],
 ) -> None:
-    """Copy the chosen rows of Parquet files into one file, and add columns of numbers, one number a row.
+    """Copy chosen rows of Parquet files into one file, and append columns of integers.
 
-    Schema, its metadata and the columns' codecs are those of the first file. A row group becomes one row group, or
-    several of 64 MB, which is the memory held.
+    `parts` has the path of each file with the numbers of its rows, ascending; `added` has each new column by name, one
+    number for each row; `show` is called with the number of rows copied so far. Schema, metadata and the columns'
+    codecs are those of the first file. A row group becomes one row group, or several of 64 MB, which is the memory
+    held.
     """
     done, writer = 0, None
     with ExitStack() as stack:
@@ -252,7 +260,11 @@ def copy_rows(
 
 
 def read_rows(parts: Iterable[tuple[str, NDArray[np.int64]]]) -> Iterator[Row]:
-    """Yield the chosen rows of Parquet files as values of JSON: bytes as text or base64, times, decimals as strings."""
+    """Yield chosen rows of Parquet files as dictionaries of JSON values.
+
+    `parts` has the path of each file with the numbers of its rows. Bytes become text or base64, times and decimals
+    strings.
+    """
     for path, rows in parts:
         try:
             with open_parquet(path) as file:
@@ -273,7 +285,7 @@ def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
 
 
 def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:
-    """Yield the chosen rows of a file as tables of bounded size, none of rows of two row groups."""
+    """Yield the chosen rows of a Parquet file as tables of bounded size; none has rows of two row groups."""
     start = 0
     for group in range(file.metadata.num_row_groups):
         stop = start + file.metadata.row_group(group).num_rows
@@ -283,7 +295,10 @@ def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]
 
 
 def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Yield the chosen rows of a row group, a slice for each run of them: Arrow's `take` lacks some types."""
+    """Yield the chosen rows of a row group, as one batch for each run of consecutive rows.
+
+    Arrow's `take`, which would do it in one call, lacks some types.
+    """
     at = first = 0
     if not len(rows):
         return
@@ -299,7 +314,7 @@ def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterato
 
 
 def joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield tables of about 64 MB, each of some batches joined."""
+    """Join record batches to tables of about 64 MB, and yield these."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in taken:
@@ -314,7 +329,10 @@ def joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return an Arrow schema for rows; columns of objects, or of values of several types, are strings."""
+    """Return an Arrow schema that fits rows given as dictionaries.
+
+    Columns with JSON objects, or with values of several types, become strings.
+    """
     kinds: dict[str, Any] = {}
     for rows in batches:
         for name in dict.fromkeys(name for row in rows for name in row):
@@ -332,7 +350,7 @@ def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarr
 
 
 def batch_of(rows: list[Row], schema: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return rows as a record batch of a schema; in a column of strings other values are written as JSON."""
+    """Return rows as an Arrow record batch with this schema; other values in string columns are written as JSON."""
     columns = []
     for column in schema:
         values: list[Any] = [row.get(column.name) for row in rows]
@@ -345,7 +363,7 @@ def batch_of(rows: list[Row], schema: Any) -> Any:  # noqa: ANN401 - pyarrow has
 
 
 def written(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types
-    """Write record batches as a Parquet file; yield the number of rows of each row group written."""
+    """Write record batches as a Parquet file; yield the number of rows in each row group, when it is written."""
     with pq.ParquetWriter(file, schema) as writer:
         for table in joined(batches):
             writer.write_table(table, row_group_size=table.num_rows)

@@ -1,4 +1,4 @@
-"""The parts of an input, which processes read beside each other, and where its records begin and end."""
+"""Parts of an input, which several processes read at the same time, and where the records of a part begin and end."""
 
 from collections.abc import Generator, Iterator
 from itertools import chain, repeat
@@ -21,7 +21,7 @@ _MARK_BYTES = 3  # The byte order mark of UTF-8.
 def divide(
     sources: Sources, options: InputOptions, *, part_bytes: int = PART_BYTES, shares: tuple[int, ...] = ()
 ) -> Generator[Part, None, None]:
-    """Yield the parts of an input in its order.
+    """Divide an input into parts that processes can read independently, and yield these in the order of the input.
 
     Files of lines are divided at line ends, Parquet by row groups. Any other file is read whole, several small ones in
     one part.
@@ -67,7 +67,7 @@ def _stretches(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
 
 
 def _is_divided(source: Source, options: InputOptions) -> bool:
-    """Return whether a file has records that depend on no other, and whose places can be found."""
+    """Return whether a file may be divided into parts: its records do not depend on each other and can be located."""
     if not is_file_here(source) or source.compression is not None or options.simhash_field is not None:
         # Earlier values of a column of fingerprints show how it is written.
         return False
@@ -80,7 +80,11 @@ def _is_divided(source: Source, options: InputOptions) -> bool:
 def record_ranges(
     part: Part, line_ends: list[NDArray[np.int64]], lines: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the bytes at which records of a part begin and end, shape (n, 2), from their lines and their lengths."""
+    """Return the byte ranges of records within their file, shape (n, 2): where each begins and ends.
+
+    `line_ends` has where the lines of the part end, `lines` the number of each record's line, and `lengths` its length
+    in bytes.
+    """
     ends = np.concatenate([*line_ends, np.array([part.stop], np.int64)])
     starts = np.append(part.start, ends[:-1] + 1)
     at = lines - part.line
@@ -91,7 +95,7 @@ def record_ranges(
 
 
 def read_ranges(part: Part, ranges: NDArray[np.int64]) -> list[bytes]:
-    """Return the bytes of records of a part, read again from where they begin to where they end in its file.
+    """Return the bytes of some records of a part, read again from the file; `ranges` are those of `record_ranges`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The choice of which near copy is kept: the first, longest, best by a score, or that of the preferred source."""
+"""The rule by which one of several near copies is kept: the first, the longest, the best score, a preferred source."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +14,7 @@ FORMS = "'first', 'longest', 'best:FIELD', 'best:-FIELD' or 'rank:FIELD=A,B'"
 
 @dataclass(frozen=True)
 class Preference:
-    """An order of preference of documents; of equals the earlier one in the input comes first.
+    """The rule by which one of several near copies is kept; among equals the earlier one in the input.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Preference:
 
     @classmethod
     def parse(cls, form: str) -> Self:
-        """Return the order of preference that a form such as ``best:score`` names; see `FORMS`.
+        """Return the rule that a string such as ``best:score`` names; `FORMS` lists the possible forms.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class Preference:
         return cls("rank", field, sources=sources)
 
     def rank(self, record: Mapping[str, object]) -> float:
-        """Return the rank of a record: the least is preferred.
+        """Return the rank of a record by its field: of near copies the one with the lowest rank is kept.
 
         Raises
         ------

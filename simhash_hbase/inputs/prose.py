@@ -1,4 +1,4 @@
-"""The prose of a page by the places where it stands: paragraphs, articles in JSON-LD, and all other places."""
+"""The texts of a web page, sorted by where they stand: paragraphs, articles in JSON-LD, and all other places."""
 
 import json
 import re
@@ -40,7 +40,7 @@ _DESCRIPTION = re.compile("description|articlebody|text", re.IGNORECASE)
 
 
 class Prose(NamedTuple):
-    """The texts of a page, by the places where they stand."""
+    """The texts of a web page, in one list for each kind of place, such as paragraphs or articles in JSON-LD."""
 
     paragraphs: list[str]  # Paragraphs that are not mostly links, without menus, footers and consent notices.
     articles: list[str]  # The bodies of articles in JSON-LD.
@@ -50,7 +50,7 @@ class Prose(NamedTuple):
 
 
 def page_prose(root: HtmlElement) -> Prose:
-    """Return the texts of a page, from its element tree."""
+    """Return the texts of a page, sorted by where they stand, from the root of its element tree."""
     prose = Prose([], [], [], [])
     _read_elements(root, prose)
     for script in root.iterfind(".//script[@type]"):
@@ -70,12 +70,15 @@ def page_prose(root: HtmlElement) -> Prose:
 
 
 def is_sentence(text: str) -> bool:
-    """Return whether a text has the end of a sentence and is not as short as a label."""
+    """Return whether a text contains the end of a sentence and is longer than a label such as a menu item."""
     return SENTENCE_END.search(text) is not None and len(text.encode()) >= _SENTENCE_BYTES
 
 
 def _read_elements(root: HtmlElement, prose: Prose) -> None:
-    """Add to `prose` the paragraphs of a page, and sentences of those that are links or in menus, footers, notices."""
+    """Add to `prose` the paragraphs of a page's HTML elements.
+
+    Of paragraphs that are mostly links, and of menus, footers and notices, only sentences are added, to ``elsewhere``.
+    """
     pieces: list[str] = []
     plain: list[str] = []  # The pieces outside of links.
     other: list[str] = []  # The pieces in menus and the like.
@@ -103,7 +106,7 @@ def _read_elements(root: HtmlElement, prose: Prose) -> None:
 
 
 def _read_linked_data(data: object, prose: Prose) -> None:
-    """Add to `prose` articles, reviews and postings of JSON-LD, and its other strings that are no addresses."""
+    """Add to `prose` the articles, reviews and postings in JSON-LD, and its other strings unless they are URLs."""
     values = [data]
     while values:
         value = values.pop()
@@ -123,7 +126,7 @@ def _read_linked_data(data: object, prose: Prose) -> None:
 
 
 def _read_data(data: object, prose: Prose) -> None:
-    """Add to `prose` the long strings with sentences in JSON, the data of a page's program."""
+    """Add to `prose` the long strings with sentences in a page's JSON data (not JSON-LD), such as a script's state."""
     values = [data]
     while values:
         value = values.pop()
@@ -134,13 +137,13 @@ def _read_data(data: object, prose: Prose) -> None:
 
 
 def _plain(texts: Iterable[str]) -> Iterator[str]:
-    """Yield texts without markup and entities; those of nothing but blanks are left out."""
+    """Yield texts with HTML tags and entities removed; blank ones are left out."""
     for text in filter(str.strip, texts):
         yield fromstring(f"<div>{text}</div>").text_content().strip()
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:
-    """Yield the texts of values of JSON-LD: strings, also in lists and in ``{"@value": …}``."""
+    """Yield the strings in some values of JSON-LD: plain ones, those in lists and those in ``{"@value": …}``."""
     for value in values:
         single = value.get("@value") if isinstance(value, dict) else value
         if isinstance(single, str) and single.strip():

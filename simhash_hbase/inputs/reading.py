@@ -1,4 +1,4 @@
-"""Reading of an input: the table of readers by format, the reader of each source, and documents made of pages."""
+"""Reading of the input: which reader each format and source has, and how pages are turned into documents."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ OTHER_PACKERS = {
 
 
 def reader_of(name: str) -> Reader:
-    """Return the reader of a format, of this package or of another one."""
+    """Return the function that reads a format, which may be one of a plug-in."""
     if name not in READERS:
         plugin: Reader = offered(INPUTS, name)
         return plugin
@@ -91,7 +91,10 @@ def reader_of(name: str) -> Reader:
 
 
 def format_of(source: Source, options: InputOptions) -> str:
-    """Return the name of the format that a source is read in."""
+    """Return the name of the format in which a source is read: the one asked for, or by its name's suffix.
+
+    Raises `InvalidInput` if there is none.
+    """
     suffix = source.suffix
     name = options.format or ("jsonl" if source.name == STDIN else SUFFIXES.get(suffix))
     if name is None and suffix and suffix[1:] in offered_names(INPUTS):
@@ -119,7 +122,7 @@ def format_of(source: Source, options: InputOptions) -> str:
 
 
 def check_id_field(formats: Collection[str], options: InputOptions) -> None:
-    """Raise InvalidInput where an id field is named, and none of the formats has fields."""
+    """Raise InvalidInput if the options name an id field and no source is of a format that has fields."""
     if options.id_field is not None and formats and not any(map(has_fields, formats)):
         raise InvalidInput(
             f"texts and pages have no field {options.id_field!r}: leave out `id_field`, or name files with fields, too"
@@ -127,17 +130,17 @@ def check_id_field(formats: Collection[str], options: InputOptions) -> None:
 
 
 def has_fields(name: str) -> bool:
-    """Return whether the records of a format have fields, of which one may be the id."""
+    """Return whether the records of a format have named fields, as JSON lines have and plain text has not."""
     return name not in _WITHOUT_FIELDS
 
 
 def read(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Record]:
-    """Yield the documents of some sources, and the records that are refused.
+    """Yield the documents of the input, and a `Reject` for each record that is refused.
 
-    Memory is bounded by the block and the longest record, whatever the input's length. The
-    iterator holds one open file and closes it when it is exhausted or closed.
+    Memory is bounded by the block and the longest record, whatever the input's length. The iterator holds one open file
+    and closes it when it is exhausted or closed.
 
     Examples
     --------
@@ -152,14 +155,17 @@ def read(
 def scan(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned]:
-    """Yield the records that `read` yields, but pages as bytes, for callers that extract few, or in other processes."""
+    """Yield the records that `read` yields, but pages as undecoded bytes.
+
+    It is for callers that extract the text of few pages, or in other processes.
+    """
     return cast("Iterator[Scanned]", _scan(sources, options, progress, {}))
 
 
 def scan_lines(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned | JsonLine]:
-    """Yield the records that `scan` yields, but lines of JSON undecoded: for a caller that needs few of many."""
+    """Yield the records that `scan` yields, but JSON lines undecoded, for callers that need few of the records."""
     return _scan(sources, options, progress, {"jsonl": "lines of JSON"})
 
 
@@ -173,9 +179,9 @@ def _scan(
 
 
 def check_readable(listed: Sources, options: InputOptions) -> None:
-    """Raise `InvalidInput` for an unknown format or a missing extra, before anything is read.
+    """Raise `InvalidInput` for an unknown format or a package that is not installed, before anything is read.
 
-    A folder is not refused here: only its bad files are, later.
+    A file in a folder that was named does not raise here; it is refused later by itself.
     """
     names = set()
     for source in listed.files(options.stdin):
@@ -195,7 +201,10 @@ def check_readable(listed: Sources, options: InputOptions) -> None:
 
 
 def scan_part(part: Part, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
-    """Yield the records of one part of an input, as `scan` yields those of all."""
+    """Yield the records of one part of an input, as `scan` does for a whole input.
+
+    A part is some files, or some lines or row groups of one.
+    """
     stretch = part if part.is_stretch else None
     return cast("Iterator[Scanned]", _records(part.sources, options, progress, {}, stretch))
 
@@ -246,7 +255,11 @@ _NO_LASTING_ID_OF_TEXT = (
 
 
 def _with_lasting_id(record: Scanned | JsonLine, progress: Progress, name: str) -> Scanned | JsonLine:
-    """Return a record, or its refusal if it has no id in an open file; note the first without an id in a named file."""
+    """Return a record, or a refusal if it has no id and no file name to make one of, as from standard input.
+
+    For an index that stays, ids must be the same next time. The first record of a named file that has only file and
+    line as id is noted in `progress`.
+    """
     if not isinstance(record, Document | Page) or record.id != str(record.place):
         return record
     if is_open_file(record.place.file):
@@ -258,7 +271,7 @@ def _with_lasting_id(record: Scanned | JsonLine, progress: Progress, name: str) 
 
 
 def title_of(record: Document | Page) -> str:
-    """Return the title of a document, read with `InputOptions.titles`, or of a page; empty where it has none."""
+    """Return the title of a document (which `InputOptions.titles` asked for) or of a page; empty if it has none."""
     if isinstance(record, Document):
         return " ".join((record.title or "").split())
     title: str = import_module("simhash_hbase.inputs.html").page_title(record) if record.html else ""
@@ -266,13 +279,16 @@ def title_of(record: Document | Page) -> str:
 
 
 def _page_fields(record: Page, metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields that tell where a page comes from: its id, metadata and address."""
+    """Return the fields of a page besides its text: its id, metadata, and URL if its id is one."""
     address = record.id.removeprefix(id_in_file("", record.place, record.options.id_prefix))
     return {"id": record.id, **metadata, **({"url": address} if "://" in address else {})}
 
 
 def extract(record: Scanned | JsonLine) -> Record:
-    """Return the document of a line or a page: decoded, a page's main text taken out; other records as they are."""
+    """Return the document of a JSON line (decoded) or of a page (its main text), or its refusal.
+
+    Any other record is returned as it is.
+    """
     if isinstance(record, JsonLine):
         lines = import_module("simhash_hbase.inputs.lines")
         parsed: Record = lines.json_record(record)

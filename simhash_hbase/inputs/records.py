@@ -1,4 +1,4 @@
-"""The records that a reader yields: documents, pages, refused records; documents made of records with named fields."""
+"""The kinds of records that a reader yields: documents, pages and refused records; documents made of named fields."""
 
 import math
 import os
@@ -19,7 +19,7 @@ Feature = tuple[str | int, float]
 
 
 class Place(NamedTuple):
-    """The place where a record starts; in tables `line` counts rows, and 0 stands for the whole file."""
+    """The file and the line at which a record starts; in tables `line` is the row; 0 means the whole file."""
 
     file: str
     line: int
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document; exactly one of ``text``, ``simhash`` and ``features`` is set."""
+    """One document of the input, which has exactly one of ``text``, ``simhash`` (a fingerprint) and ``features``."""
 
     id: str  # The caller's id, or the file and line when the input names none.
     text: str | None
@@ -51,7 +51,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A record, or a whole file, that was refused while the rest goes on."""
+    """A record, or a whole file, that was refused, with the reason; the reading goes on after it."""
 
     place: Place  # Where the record starts; line 0 for a whole file.
     reason: str  # One sentence for people, without a full stop.
@@ -61,7 +61,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as saved or served; `extract` makes a document of it, which costs far more than reading."""
+    """A web page as undecoded bytes; `extract` makes a document of it, which takes far longer than reading."""
 
     id: str
     content: bytes
@@ -74,7 +74,10 @@ class Page:
 
 
 class JsonLine(NamedTuple):
-    """A line of JSON, not decoded yet; `extract` makes a document of it, which takes twice as long as reading."""
+    """A line of JSON that is not decoded yet.
+
+    `extract` makes a document of it, which takes twice as long as reading it.
+    """
 
     place: Place
     content: bytes  # In UTF-8 where the file is in UTF-16 or UTF-32.
@@ -88,12 +91,12 @@ Scanned = Record | Page
 
 
 def came_before(document_id: str) -> str:
-    """Return the reason to refuse a document whose id came before."""
+    """Return the reason, a sentence, to refuse a document whose id came before in the input."""
     return f"the id {document_id!r} came before in this input"
 
 
 def repeated_id(document_id: str, place: Place) -> str:
-    """Return the reason to refuse a document whose id came before, with the way out where files share ids."""
+    """Return the reason to refuse a document whose id came before, with advice if each file numbers its ids anew."""
     reason = came_before(document_id)
     if document_id == str(place):
         return f"{reason}: the file is read twice"
@@ -112,7 +115,7 @@ _ADDRESS = re.compile(r"[a-z]+://")
 
 
 def id_in_file(document_id: str, place: Place, prefix: str | None) -> str:
-    """Return the id of a record, with the name of its file before it where that is asked for.
+    """Return the id of a record, after the name of its file and ``#`` unless `prefix` is None.
 
     Examples
     --------
@@ -127,7 +130,7 @@ _DECIMAL_FINGERPRINT = re.compile(r"[0-9]{1,20}")
 
 
 def parse_simhash(value: str | int) -> int:
-    """Return a fingerprint that is written as 16 hex digits, as ``0x…``, as decimal digits or as an integer.
+    """Return the fingerprint that a value writes: 16 hex digits, ``0x…``, decimal digits, or an integer.
 
     Examples
     --------
@@ -156,10 +159,10 @@ _SIGNED = re.compile(r"-?[0-9]{1,19}")
 
 
 class FingerprintColumn:
-    """Reads the fingerprints of a column, which are all written alike.
+    """Parses the fingerprints in a column or field, which are all written in the same way: hex, decimal or signed.
 
-    Without a format a string counts only if it cannot be another number: 16 digits are hex when a letter or a leading
-    zero has come in the column, and decimal when a longer number has come.
+    If the caller names no format, it is inferred from the values: 16 digits are hex when a letter or a leading zero has
+    come in the column, and decimal when a longer number has come. A string that may be either is refused.
     """
 
     def __init__(self, form: str | None) -> None:
@@ -167,7 +170,7 @@ class FingerprintColumn:
         self._known: str | None = None  # How earlier strings of the column were written.
 
     def read(self, value: object) -> int:
-        """Return the fingerprint that a value writes; raise `InvalidArgument` if it writes none, or could be two."""
+        """Return the fingerprint that a value stands for; raise `InvalidArgument` if it is none or ambiguous."""
         # Databases have no type for unsigned integers of 64 bits but decimals.
         if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
             value = int(value)
@@ -232,7 +235,10 @@ _SHOWN_NAMES = 12
 
 
 class Builder:
-    """Makes documents of records with named fields; `advise` lists the fields of the first without the needed one."""
+    """Makes documents from records with named fields, as `InputOptions` names them.
+
+    With `advise` the refusal of the first record that lacks a needed field lists the fields it has.
+    """
 
     def __init__(self, options: InputOptions, *, advise: bool = False) -> None:
         self._options = options
@@ -244,7 +250,7 @@ class Builder:
         self._fingerprints = FingerprintColumn(options.simhash_format)
 
     def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
-        """Return the document of a record with named fields, or its refusal."""
+        """Return the document made of a record's fields, or its refusal; `raw` are the record's bytes in the file."""
         options = self._options
         for name in options.new_fields:
             if name in record:
@@ -286,7 +292,10 @@ class Builder:
         )
 
     def _missing(self, record: Mapping[str, object], name: str) -> str:
-        """Return the reason to refuse a record without a field; the first time with the fields that it has."""
+        """Return the reason to refuse a record that lacks the field `name`.
+
+        The first time it lists the record's fields.
+        """
         advice = f"{_ADVICE}{listed(record)}: {name_the_field(self._options, name)}" if self._advise else ""
         self._advise = False
         return f"{_missing_field(name)}{advice}"
@@ -316,9 +325,9 @@ _HOST = re.compile(r"https?://(?:[^/?#@]*@)?(\[[^]/?#]*]|[^/?#:]+)", re.IGNORECA
 
 
 def source_in(record: Mapping[str, object], name: str) -> str:
-    """Return the source that a field of a record names, cut after 200 characters; ``""`` where it names none.
+    """Return the source (such as a site) that a field of a record names, at most 200 characters; ``""`` if none.
 
-    The source of a URL is its host.
+    For a URL the source is its host.
 
     Examples
     --------
@@ -331,7 +340,7 @@ def source_in(record: Mapping[str, object], name: str) -> str:
 
 
 def source_of(value: object) -> str:
-    """Return the source that a value of a record names, whole.
+    """Return the source that a value names, such as the host of a URL or an agency's name, as text.
 
     It is ``""`` for None, NaN, an empty list, an empty object, and a string of blanks. A whole number names one source,
     whether it is an integer or a float, since tables with missing values turn integers into floats.
@@ -370,13 +379,13 @@ def _missing_field(name: str) -> str:
 
 
 def without_advice(reason: str, options: InputOptions) -> str:
-    """Return a reason without the list of fields that `Builder` gives for the first record that lacks a field."""
+    """Return the reason of a refusal without the list of the record's fields, which `Builder` adds to the first one."""
     plain = (_missing_field(name) for name in (options.id_name, options.source_field))
     return next((each for each in plain if reason.startswith(each + _ADVICE)), reason)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return the names of the fields of a record for a message."""
+    """Return the names of a record's fields as text for a message, at most twelve of them."""
     shown = [_cut(name) for name in names]
     rest = f" and {len(shown) - _SHOWN_NAMES:,} more" if len(shown) > _SHOWN_NAMES else ""
     return (", ".join(shown[:_SHOWN_NAMES]) or "none") + rest
@@ -387,7 +396,7 @@ def _cut(text: str, characters: int = 40) -> str:
 
 
 def name_the_field(options: InputOptions, name: str) -> str:
-    """Return advice to name a field that records do not have under this name."""
+    """Return the advice, for a message, to name another field than `name` by the option that it belongs to."""
     if name == options.source_field:
         kind = "text" if name == options.text_field else "simhash" if options.simhash_field else "features"
     else:
@@ -396,7 +405,10 @@ def name_the_field(options: InputOptions, name: str) -> str:
 
 
 def column_fault(table: str, columns: Sequence[str], options: InputOptions) -> str | None:
-    """Return why no row of a table with these columns can be read, or None."""
+    """Return the reason why a table with these columns cannot be read; None if it can.
+
+    A needed column is missing or is there twice. `table` names the table in the reason.
+    """
     for name in filter(None, (options.source_field, options.id_field)):
         if name not in columns:
             return f"{table} has no column {name!r}; it has {listed(columns)}: {name_the_field(options, name)}"
@@ -405,7 +417,7 @@ def column_fault(table: str, columns: Sequence[str], options: InputOptions) -> s
 
 
 def checked_text(value: object, what: str, max_bytes: int = DOCUMENT_BYTES) -> str:
-    """Return a value as the text of a document.
+    """Return a value unchanged if it can be the text of a document; `what` names the value in errors.
 
     Raises
     ------
@@ -447,7 +459,7 @@ def _features(value: object) -> tuple[Feature, ...]:
 
 
 def text_of(value: object) -> str | None:
-    """Return a value for a column that holds strings only: other values as JSON, null as None."""
+    """Return a value as string for a column of strings: strings as they are, None as None, any other value as JSON."""
     return value if isinstance(value, str | None) else msgspec.json.encode(value).decode()
 
 

@@ -1,7 +1,7 @@
-"""The remainder of a page: its sentences outside of the main text, of which a few hashes are kept and compared.
+"""The remainder of a page: its sentences outside of the main text, kept as a few hashes to be compared.
 
-Pages of one article in several frames have one main text and should count as copies. So have pages whose articles the
-extractor missed: their main text is a notice, and the articles are in the remainders.
+Pages with one article in several site templates have one main text and should count as copies. Two pages whose articles
+the extractor missed should not: their main text is the same notice, and their articles are in the remainders.
 """
 
 from collections.abc import Iterable
@@ -14,13 +14,15 @@ HASHES = 8
 
 
 def sketch_remainder(sentences: Iterable[str]) -> bytes:
-    """Return a sketch of sentences: the eight smallest of their hashes, ascending."""
+    """Return the bytes of the eight smallest hashes of the sentences, ascending, by which two sets can be compared."""
     encoded = (sentence.encode("utf-8", "surrogatepass") for sentence in sentences)
     return b"".join(nsmallest(HASHES, {blake2b(each, digest_size=HASH_BYTES).digest() for each in encoded}))
 
 
 def remainders_differ(one: bytes, other: bytes) -> bool:
-    """Return whether two remainders have less than half of all their sentences in common, as estimated.
+    """Return whether two pages' remainders, as sketches of `sketch_remainder`, are different texts.
+
+    They are if, as estimated, less than half of all their sentences are in both.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The sources that the caller names: patterns expanded, folders walked, and all listed once."""
+"""Sources of the input: the names that the caller gives, with patterns expanded and folders walked to their files."""
 
 import glob
 import os
@@ -27,7 +27,7 @@ _PACKED = 8
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file, or standard input."""
+    """One file of the input, or standard input, with what is known of it before it is opened."""
 
     name: str  # As named, or found below the folder that was.
     path: str | None  # Where to open it; None is standard input itself.
@@ -40,19 +40,20 @@ class Source:
 
     @property
     def has_name(self) -> bool:
-        """Whether the name is UTF-8, so that ids and messages can show it: a file name on disk may be any bytes."""
+        """Whether the file's name is valid UTF-8, so that ids and messages can show it: on disk it may be any bytes."""
         return self.name == shown(self.name)
 
     @property
     def compression(self) -> str | None:
-        """``"gz"``, ``"zst"`` or None, by the name."""
+        """The compression that the file's name tells by its suffix: ``"gz"``, ``"zst"``, or None."""
         return COMPRESSIONS.get(os.path.splitext(self.name)[1].lower())
 
     @property
     def suffix(self) -> str:
-        """Lower-case suffix of the name before compression, with its dot, or empty.
+        """The suffix of the file's name in lower case, such as ``.jsonl``, without one of compression; or empty.
 
-        A part without a suffix has that of the nearest folder of records above it, such as ``x.csv/part-00000``.
+        A part of a data set without a suffix has that of the nearest folder of records above it, such as
+        ``x.csv/part-00000``.
         """
         suffix = os.path.splitext(self._unpacked)[1].lower()
         if not self.is_part:
@@ -62,7 +63,7 @@ class Source:
 
     @property
     def is_part(self) -> bool:
-        """Whether the name, without a suffix, is one that Spark, Hadoop or Hive gives to the parts of a data set."""
+        """Whether the name is like ``part-00000``, as Spark, Hadoop or Hive name the parts of a data set."""
         return _PART.fullmatch(os.path.basename(self._unpacked)) is not None
 
     @property
@@ -71,11 +72,11 @@ class Source:
 
 
 class FileChanged(InvalidInput):
-    """A file that is read piece by piece is no longer the one that was looked at first."""
+    """Raised when a file that is read in pieces, or twice, was changed, replaced or removed meanwhile."""
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Return the error that names a file."""
+        """Return the error for the file with this name."""
         return cls(
             f"{name} was changed, replaced or removed while it was read: begin again, and if others write to it, "
             "read a copy"
@@ -83,7 +84,7 @@ class FileChanged(InvalidInput):
 
 
 class FileVersion(NamedTuple):
-    """The version of a file at some moment: a write to it, or another file under its name, makes another one.
+    """Identifies the version of a file at some moment, so that a later change or replacement is noticed.
 
     Two writes within one tick of the system's clock, some milliseconds, may be one version.
     """
@@ -95,12 +96,12 @@ class FileVersion(NamedTuple):
 
     @classmethod
     def of(cls, file: str | int) -> Self:
-        """Return the version of a file, named by its path or its descriptor."""
+        """Return the current version of a file, given by its path or its descriptor."""
         status = os.stat(file)
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
     def check(self, file: str | int, name: str) -> None:
-        """Raise `FileChanged` unless a file has this version."""
+        """Raise `FileChanged` unless the file still has this version; `name` is its name for the message."""
         try:
             is_same = FileVersion.of(file) == self
         except FileNotFoundError:
@@ -111,7 +112,7 @@ class FileVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Sources, or some lines or row groups of one, that a process can read without what comes before them."""
+    """A part of the input that one process can read by itself: whole files, or some lines or row groups of one file."""
 
     sources: tuple[Source, ...]
     start: int = 0  # The byte of the file at which its lines begin.
@@ -123,12 +124,12 @@ class Part:
 
     @property
     def is_stretch(self) -> bool:
-        """Whether the part is a stretch of one file; other parts are files that are read whole."""
+        """Whether the part is a range of lines or row groups of one file; any other part is one or more whole files."""
         return self.stop is not None or self.groups is not None
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """Open the file that the part is a stretch of.
+        """Return a context manager that opens the file of a part that is a range of lines or row groups.
 
         Raises
         ------
@@ -146,13 +147,13 @@ class Part:
             self.check(file.fileno())
 
     def check(self, file: str | int) -> None:
-        """Raise `FileChanged` unless a file, named by its path or its descriptor, is the one that was divided."""
+        """Raise `FileChanged` if a file, given by path or descriptor, has changed since it was divided into parts."""
         if self.version is not None:
             self.version.check(file, self.sources[0].name)
 
     @property
     def size(self) -> int | None:
-        """Bytes to read, about; None where a source is no ordinary file of this machine."""
+        """The number of bytes to read, about; None where a source is no ordinary local file."""
         if self.stop is not None:
             return self.stop - self.start
         return sum(map(unpacked_size, self.sources)) if all(map(is_file_here, self.sources)) else None
@@ -166,7 +167,7 @@ _POINTERS = {
 
 
 def pointer_fault(source: Source) -> str | None:
-    """Return why a file is refused if it is a pointer of Git LFS or git-annex, not the content itself; else None."""
+    """Return the reason to refuse a file that is only a pointer of Git LFS or git-annex, not the content; else None."""
     if not 0 < source.size < _POINTER_BYTES or not is_file_here(source):
         return None
     try:
@@ -184,7 +185,7 @@ def shown(path: str) -> str:
 
 
 def is_open_file(name: str) -> bool:
-    """Return whether a source is standard input or another file that this process inherited: neither has a name."""
+    """Return whether a source is standard input or a descriptor such as ``/dev/fd/3``, which have no lasting name."""
     path = re.sub("^/+", "/", os.path.normpath(name))
     return name == STDIN or path == "/dev/stdin" or is_descriptor(path)
 
@@ -208,7 +209,11 @@ _PROSE = frozenset({".md", ".mdx", ".markdown", ".rst", ".adoc", ".html", ".htm"
 
 
 def is_marker(name: str, *, beside_records: bool, is_folder: bool = False) -> bool:
-    """Return whether a name is that of no document: a marker such as ``_SUCCESS``, or a description beside records."""
+    """Return whether a file's or folder's name shows that it holds no document, such as ``_SUCCESS``.
+
+    `beside_records` says that data files lie in the same folder tree: then ``README.md`` and names that begin with
+    ``_`` or a dot count, too.
+    """
     if _MARKERS.fullmatch(name):
         return True
     # A folder is called by what it holds: texts of authors, notices of offices.
@@ -224,7 +229,10 @@ def _is_prose(name: str) -> bool:
 
 
 def without_markers(paths: Sequence[str], left_out: Counter[str]) -> list[str]:
-    """Return paths without markers, such as ``out/*`` also matches, which are counted; all if all are markers."""
+    """Return the paths except those of markers such as ``_SUCCESS``, which patterns like ``out/*`` match too.
+
+    Markers are counted by name in `left_out`. If all paths are markers, all are returned.
+    """
     parts = [(path if is_remote(path) else os.path.abspath(path)).split("/") for path in paths]
     levels = takewhile(lambda level: len(set(level)) == 1, zip(*parts, strict=False))
     above = len(list(levels))  # Folders that all of them are in.
@@ -236,7 +244,7 @@ def without_markers(paths: Sequence[str], left_out: Counter[str]) -> list[str]:
 
 
 def has_records(names: Iterable[str], folder: str = "") -> bool:
-    """Return whether one of some files below a folder, by its name, holds records, such as JSON lines, not one text."""
+    """Return whether one of these files in a folder holds many records, as JSON lines or Parquet do, by its name."""
     for name in names:
         path = os.path.join(folder, name)
         if Source(path, path, name).suffix in _RECORDS:
@@ -249,14 +257,14 @@ def has_records(names: Iterable[str], folder: str = "") -> bool:
 
 @dataclass
 class _Folder:
-    """A folder whose files are read, and the names of those below it that are left out, counted."""
+    """A folder whose files are read; `left_out` counts the files and folders below that hold no documents, by name."""
 
     path: str
     left_out: Counter[str] = field(default_factory=Counter)
 
     @cached_property
     def has_records(self) -> bool:
-        """Whether there is a file of records below; looked up only where a name depends on it."""
+        """Whether a file of many records, such as JSON lines, is below the folder; it is looked for once, if needed."""
         for path, folders, names in os.walk(self.path):
             folders[:] = [name for name in folders if not is_marker(name, beside_records=True, is_folder=True)]
             if has_records(names, path):
@@ -264,7 +272,7 @@ class _Folder:
         return False
 
     def leaves_out(self, name: str, path: str) -> bool:
-        """Return whether a file or folder is left out: it is hidden, or no document, which is counted."""
+        """Return whether a file or folder is not read: it is hidden, or holds no document, which `left_out` counts."""
         if name.startswith("."):
             return True
         beside_records = (name.startswith("_") or _is_description(name)) and self.has_records
@@ -278,7 +286,10 @@ class _Folder:
 
 
 def files(path: str, left_out: Counter[str] | None = None) -> Iterator[Source]:
-    """Yield the file of a path, or those below a folder, sorted; hidden files are left out, and markers, counted."""
+    """Yield the file at a path, or all files below a folder, in the order of their names.
+
+    Hidden files are left out. So are markers such as ``_SUCCESS``, which are counted by name in `left_out`.
+    """
     left_out = Counter() if left_out is None else left_out
     if path == STDIN:
         yield Source(STDIN, None, STDIN)
@@ -328,12 +339,15 @@ def _remote_files(url: str, left_out: Counter[str]) -> Iterator[Source]:
 
 
 def _paths(name: str) -> Iterator[str]:
-    """Yield the folders of a name, the outermost first, and the name itself."""
+    """Yield the paths of a name's folders, outermost first, then the name: ``a``, ``a/b``, ``a/b/c`` for ``a/b/c``."""
     return accumulate(name.split("/"), "{}/{}".format)
 
 
 def _entries(top: _Folder, folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
-    """Yield the files of a folder, and the folders in it with their names below the top folder, sorted."""
+    """Yield the files of a folder and, as pairs (path, name below the top folder), its subfolders, sorted by name.
+
+    `relative` is the name of the folder below the top folder, with a slash at its end, or empty.
+    """
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda e: e.name)
@@ -358,7 +372,7 @@ def _entries(top: _Folder, folder: str, relative: str) -> Iterator[Source | tupl
 
 
 def _source(path: str, name: str, *, in_folder: bool = False) -> Source:
-    """Return the source of a file; one that cannot be read has the reason as its fault."""
+    """Return the `Source` of a file; if the file cannot be read, its `fault` says why."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -372,14 +386,14 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class Sources(tuple[str, ...]):
-    """The names that the caller gave, with the files that they lead to.
+    """The names that the caller gave for the input, and the files that they lead to.
 
     Folders are walked once, at the beginning, however often the files are read. The list of a large tree is kept in a
     temporary file, so that memory does not grow with it.
     """
 
     def __new__(cls, named: Iterable[str | os.PathLike[str]]) -> Self:
-        """Make a list of names; paths become names."""
+        """Make the tuple of names; path objects become strings."""
         if isinstance(named, str | os.PathLike):
             raise InvalidInput("sources is a sequence of names, not one string or path")
         try:
@@ -400,13 +414,16 @@ class Sources(tuple[str, ...]):
         self._others = _SpooledSources(listed)
 
     def files(self, stdin: str | None = None) -> Iterator[Source]:
-        """Yield every file; `stdin` names a copy of standard input, to be read in its place."""
+        """Yield every file of the input; `stdin` is the path of a copy of standard input, to be read in its place."""
         for source in chain(self._first, self._others):
             yield source if source.name != STDIN or stdin is None else replace(source, path=stdin)
 
 
 class _SpooledSources:
-    """Sources in a temporary file, closed when this object is freed; a tuple such as `Sources` has no finalizer."""
+    """The `Source` objects of a long list, kept in a temporary file, which is closed when this object is freed.
+
+    A tuple such as `Sources` cannot have a finalizer itself.
+    """
 
     def __init__(self, listed: Iterator[Source]) -> None:
         self._starts: list[int] = []
@@ -425,12 +442,15 @@ class _SpooledSources:
 
 
 def as_sources(named: Sequence[str]) -> Sources:
-    """Return the sources of some names; a `Sources` is returned as it is."""
+    """Return a `Sources` for these names; if it is one already, return it as it is."""
     return named if isinstance(named, Sources) else Sources(named)
 
 
 def _matches(name: str) -> list[str]:
-    """Return the paths that a name leads to, a pattern expanded; raise `InvalidInput` where there are none."""
+    """Return the paths that a name stands for: itself, or the matches of a pattern.
+
+    Raises `InvalidInput` if there are none.
+    """
     if name == STDIN or is_remote(name):
         return [name]
     if os.path.exists(name):
@@ -450,7 +470,7 @@ def _matches(name: str) -> list[str]:
 
 
 def total_bytes(named: Sequence[str]) -> int | None:
-    """Return how many bytes the sources have before decompression, for a progress bar; None if a size is unknown."""
+    """Return the total size of the sources as stored (compressed), for a progress bar; None if a size is unknown."""
     total = 0
     for source in as_sources(named).files():
         if source.path is None or source.size == UNKNOWN:
@@ -462,15 +482,15 @@ def total_bytes(named: Sequence[str]) -> int | None:
 
 
 def are_files_here(named: Sequence[str]) -> bool:
-    """Return whether all sources are ordinary files of this machine, whose next bytes are never long in coming."""
+    """Return whether all sources are ordinary local files, so that reading never waits long, as it may for a pipe."""
     return all(map(is_file_here, as_sources(named).files()))
 
 
 def unpacked_size(source: Source) -> int:
-    """Return the estimated bytes of a file after decompression: compression leaves an eighth of a text at best."""
+    """Return the estimated size of a file after decompression, in bytes: eight times that of a compressed file."""
     return source.size * _PACKED if source.compression else source.size
 
 
 def is_file_here(source: Source) -> bool:
-    """Return whether a source is an ordinary file of this machine."""
+    """Return whether a source is an ordinary local file: no pipe, standard input or URL."""
     return source.path is not None and not is_remote(source.path) and stat.S_ISREG(source.mode)

@@ -1,4 +1,4 @@
-"""The bytes of a source, decompressed and decoded, and its lines."""
+"""Streams: the bytes of a source, decompressed and decoded, and their lines."""
 
 import codecs
 import sys
@@ -25,7 +25,7 @@ _ERRORS = "surrogatepass"
 
 
 def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """Yield blocks of text recoded from a codec to UTF-8; a block may end inside a character."""
+    """Yield blocks of text converted from a codec to UTF-8; a block may end inside a character."""
     decoder = codecs.getincrementaldecoder(codec)(_ERRORS)
     try:
         for block in blocks:
@@ -44,7 +44,7 @@ _BINARY = "the file looks binary: it has NUL bytes at its beginning"
 
 
 class Progress:
-    """The counts of a reading: bytes for a bar against `total_bytes`, skipped records, the first without an id."""
+    """Counts that readers keep: bytes read (for a progress bar), skipped records by kind, the first without an id."""
 
     def __init__(self) -> None:
         self.bytes_read = 0
@@ -54,7 +54,7 @@ class Progress:
         self.line_ends: list[NDArray[np.int64]] = []  # Where the line ends of a part are in its file.
 
     def taken(self) -> "Progress":
-        """Return the progress since the last call, and begin anew."""
+        """Return the counts since the last call of this method, and set them to zero."""
         new = Progress()
         new.add(self)
         self.bytes_read, self.unnamed = 0, None
@@ -63,7 +63,7 @@ class Progress:
         return new
 
     def add(self, later: "Progress") -> None:
-        """Add the progress of a later part of the input."""
+        """Add the counts of another reader, which has read a later part of the input."""
         self.bytes_read += later.bytes_read
         self.skipped += later.skipped
         if self.unnamed is None:
@@ -72,7 +72,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """One source to be read, with its options and the counter of its progress."""
+    """The arguments of a reader: one source (or a part of it), the options, and the progress counter to update."""
 
     source: Source
     options: InputOptions
@@ -80,7 +80,7 @@ class ReadRequest:
     part: Part | None = None  # The stretch of the source that is read; None: all.
 
     def chunks(self) -> Generator[bytes, None, None]:
-        """Yield the bytes of the file as they are, not decompressed."""
+        """Yield the bytes of the source as stored, not decompressed, and count them in `progress`."""
         path, block_bytes = self.source.path, self.options.block_bytes
         with ExitStack() as stack:
             if self.part is not None:
@@ -97,7 +97,7 @@ class ReadRequest:
                 yield chunk
 
     def _range(self, part: Part) -> Iterator[bytes]:
-        """Yield the bytes of a part, and note where its lines end if raw records are kept."""
+        """Yield the bytes of a part of a file; if raw records are kept, note where its lines end in `progress`."""
         at, stop = part.start, part.stop or part.start
         if part.line == 1:
             self.progress.bytes_read += at  # The byte order mark, which the division has read.
@@ -112,7 +112,7 @@ class ReadRequest:
                 yield block
 
     def blocks(self) -> Generator[bytes, None, None]:
-        """Yield the bytes of the file, decompressed as its name says."""
+        """Yield the bytes of the source, decompressed if the suffix of its name says that it is compressed."""
         match self.source.compression:
             case "gz":
                 return gunzip(self.chunks(), self.options.block_bytes)
@@ -123,7 +123,10 @@ class ReadRequest:
 
 @dataclass(slots=True)
 class Stream:
-    """Decompressed bytes of a source; lines of a text end at the byte 0x0A, as wide codecs are recoded to UTF-8."""
+    """The decompressed bytes of a source, in blocks.
+
+    UTF-16 and UTF-32 are converted to UTF-8, so that every line ends at the byte 0x0A.
+    """
 
     blocks: Iterator[bytes]  # A fault ends them early.
     fault: str | None = None  # Why the blocks end before the file does; known after the last one.
@@ -132,17 +135,20 @@ class Stream:
 
     @property
     def codec(self) -> str:
-        """The codec of the blocks."""
+        """The codec in which the blocks are: UTF-8 where the file is in UTF-16 or UTF-32."""
         return codec_of(self.encoding)
 
 
 def codec_of(encoding: str) -> str:
-    """Return the codec of a stream's blocks: UTF-8 where the file is in UTF-16 or UTF-32."""
+    """Return the codec in which a stream yields its blocks: UTF-8 for files in UTF-16 or UTF-32, else `encoding`."""
     return UTF8 if encoding in WIDE else encoding
 
 
 def original(piece: bytes, encoding: str) -> bytes:
-    """Return a piece of a stream's blocks as it is in the file; a cut character at its end is left out."""
+    """Return a piece of a stream as its bytes were in the file, which has this encoding.
+
+    A stream converts UTF-16 and UTF-32 to UTF-8; this converts back. A character that is cut at the end is left out.
+    """
     if encoding not in WIDE:
         return piece
     decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
@@ -150,16 +156,16 @@ def original(piece: bytes, encoding: str) -> bytes:
 
 
 def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Stream:
-    """Return the stream of a source's bytes, not decoded."""
+    """Return a stream of a source's bytes without decoding of characters; `decompress` False leaves them compressed."""
     opened = Stream(iter(()))
     opened.blocks = _until_fault(request.blocks() if decompress else request.chunks(), opened)
     return opened
 
 
 def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> Stream | str:
-    """Return the stream of a source in its encoding, or why it cannot be read if its beginning shows that.
+    """Return a stream of a source's text, or the reason (a string) to refuse it, if its beginning shows one.
 
-    A caller that reads the beginning alone passes the opened blocks of the request, which it closes.
+    A caller that reads only the beginning passes as `opened` the blocks of the request, and closes them itself.
     """
     stream, encoding = Stream(iter(())), request.options.encoding
     if request.part is not None:
@@ -192,7 +198,10 @@ _COMMANDS = {"gzip": "gzip -dc", "zstd": "zstd -dc", "bzip2": "bzip2 -dc", "xz":
 
 
 def packed_fault(head: bytes, name: str) -> str | None:
-    """Return why a file is refused whose content is compressed although its name does not say so, or None."""
+    """Return the reason to refuse a file that is compressed without a suffix such as ``.gz`` in its name; else None.
+
+    `head` is the beginning of its content.
+    """
     packer = "zstd" if ZSTD_FRAME.match(head) else None
     packer = packer or next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
@@ -205,7 +214,10 @@ def packed_fault(head: bytes, name: str) -> str | None:
 
 
 def _binary_fault(head: bytes, codec: str, name: str) -> str | None:
-    """Return why a file that is binary is refused, or None; a stray NUL in a text costs only its own line."""
+    """Return the reason to refuse a file whose beginning, `head`, shows that it is binary; else None.
+
+    A single NUL in a text is no such reason: it costs only its own line.
+    """
     if fault := packed_fault(head, name):
         return fault
     nuls = head.count(0)
@@ -238,10 +250,10 @@ def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
 def numbered_lines(
     stream: Stream, max_bytes: int, first: int = 1, *, returns: bool = False
 ) -> Iterator[tuple[int, bytes, str | None]]:
-    r"""Yield each line with its number, from `first` on, and why it is not whole, or None; of a long one the beginning.
+    r"""Yield each line with its number (from `first` on) and the reason why it is not whole, or None.
 
-    The line ends ``\n`` and ``\r\n`` are taken off, but with `returns` the ``\r`` stays. U+2028, U+0085 and a lone
-    ``\r`` end no line.
+    Of a line longer than `max_bytes` the beginning is yielded. The line ends ``\n`` and ``\r\n`` are removed, but with
+    `returns` the ``\r`` stays. U+2028, U+0085 and a lone ``\r`` end no line.
     """
     number = first
     pieces: list[bytes] = []  # The beginning of a line whose end has not come yet.
@@ -268,7 +280,7 @@ def numbered_lines(
 
 
 def _bounded(number: int, line: bytes, max_bytes: int, *, returns: bool) -> tuple[int, bytes, str | None]:
-    """Return a line with its number and no fault, or the beginning of a too long one with the reason."""
+    """Return a line as (number, line, None), or if it is too long as (number, its beginning, the reason)."""
     bare = line.removesuffix(b"\r")
     if len(bare) <= max_bytes:
         return number, line if returns else bare, None

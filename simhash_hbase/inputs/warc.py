@@ -1,4 +1,4 @@
-"""Pages of a crawler's file, HTTP's codings undone, and the WARC records that stand for dropped duplicates."""
+"""Reader of crawlers' WARC and WET files, with HTTP's codings undone, and writer of records for dropped duplicates."""
 
 import hashlib
 import re
@@ -35,11 +35,11 @@ _CODING_HEADERS = ("content-encoding", "transfer-encoding")  # In the order in w
 
 
 def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
-    """Yield the pages of a crawler's file: WARC of pages, WET of texts; gzip by record or whole, Zstandard, or neither.
+    """Yield the pages in a crawler's file, a WARC of web pages or a WET of texts, compressed or not.
 
-    A URL that was captured twice comes twice with one id, and is treated as any repeated id: `dedup` and
-    `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
-    if the text is the same.
+    It may be gzip, by record or whole, or Zstandard. A URL that was captured twice comes twice with one id, and is
+    treated as any repeated id: `dedup` and `load` refuse the later captures, `add` and the index keep the last one,
+    `claim` gives it the first one's decision if the text is the same.
     """
     source, options = request.source, request.options
     stream = open_bytes(request, decompress=False)
@@ -72,7 +72,10 @@ _Body = tuple[bytes, str, tuple[str, ...]]  # The content, the content type and 
 
 
 def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Reject | str:
-    """Return the page of a record, or the kind of a record without a page."""
+    """Return the page in a WARC record, or its refusal.
+
+    For a record without a page return a string that names the kind of the record, to be counted.
+    """
     kind = (record.headers.get_header("WARC-Type") or "without a type").lower()
     content_type = record.headers.get_header("Content-Type") or ""
     body: _Body | str | None = f"{kind} record"
@@ -117,7 +120,10 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
 
 
 def _answer(block: bytes) -> _Body | str | None:
-    """Return the body of an HTTP response, its status if that is no success, or None where it is no response."""
+    """Return the body of an HTTP response with its content type and codings.
+
+    For a status that is no success return ``status`` with its number, and None where the block is no HTTP response.
+    """
     status = _STATUS.match(block)
     if status is None:
         return None
@@ -135,7 +141,7 @@ _BLOCK_BYTES = 1 << 16
 
 
 def _inflate(content: bytes) -> Iterator[bytes]:
-    """Yield a page that was sent as ``deflate``, in zlib's form or bare, as some servers send it."""
+    """Yield the decompressed content of a page in HTTP's coding ``deflate``, with zlib's header or without."""
     inflate = zlib.decompressobj()
     try:
         try:
@@ -167,7 +173,7 @@ _CHUNK = re.compile(rb"(?:\r?\n)?([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
 
 
 def _unchunk(content: bytes) -> Iterator[bytes]:
-    """Yield the content of a body in HTTP's chunked coding; a body that is not in chunks comes back as it is."""
+    """Yield the content of a body in HTTP's chunked coding; a body that is not in chunks is yielded as it is."""
     place = 0
     while chunk := _CHUNK.match(content, place):
         start, size = chunk.end(), int(chunk[1], 16)
@@ -194,10 +200,10 @@ _NOT_ASCII = bytes(range(0x80, 0x100))
 
 
 def undo(content: bytes, codings: Sequence[str]) -> bytes:
-    r"""Return a page as it was before HTTP's content and transfer codings.
+    r"""Return a page with HTTP's content and transfer codings, such as gzip and chunks, undone.
 
-    Servers name codings that a page is not in, and words that are none, such as ``utf-8``. So its bytes decide: gzip
-    and Zstandard are undone under the name of any coding, and text comes back as it is.
+    Servers name codings in which the page is not, and words that are no codings, such as ``utf-8``. So the page's bytes
+    decide: gzip and Zstandard are undone under the name of any coding, and text is returned as it is.
 
     Raises
     ------
@@ -235,13 +241,16 @@ def undo(content: bytes, codings: Sequence[str]) -> bytes:
 
 
 class Captures:
-    """Remembers the payloads of kept captures, about 300 bytes each; makes the records that stand for dropped ones."""
+    """Makes the WARC records that replace dropped captures of pages, and remembers the kept captures to refer to.
+
+    A capture is the record of one fetched page. Each kept one takes about 300 bytes of memory.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[bytes, tuple[str, str, str]] = {}  # Digest, URL and date of the capture to refer to.
 
     def keep(self, raw: bytes) -> None:
-        """Remember the payload of a record that is kept."""
+        """Remember the body (payload) of a record that is kept, so that `reference` can refer to it."""
         record, payload = _capture(raw)
         if payload is not None:
             # The crawler's own digest, by which tools find the capture; else one of the same form.
@@ -251,7 +260,10 @@ class Captures:
             self._kept.setdefault(hashlib.sha256(payload).digest(), kept)
 
     def reference(self, raw: bytes, fields: Mapping[str, object]) -> bytes:
-        """Return the record in place of a dropped one: a revisit if its payload was kept, else metadata: `fields`."""
+        """Return the bytes of a WARC record that replaces a dropped one.
+
+        It is a revisit record if a record with the same body was kept, else a metadata record with these `fields`.
+        """
         record, payload = _capture(raw)
         kept = None if payload is None else self._kept.get(hashlib.sha256(payload).digest())
         # The same input makes the same bytes, so the id is made of the record's own.
@@ -286,7 +298,7 @@ class Captures:
 
 
 def _capture(raw: bytes) -> tuple[WarcRecord, bytes | None]:
-    """Return the record in some bytes, and the body as it was sent; None for a record that is no HTTP response."""
+    """Return the WARC record in some bytes, and the body of its HTTP response as sent; None if it has no response."""
     record = next(warc_records(pieces((raw,), 1 << 20, named_gzip=False), len(raw) << 10))
     if not isinstance(record, WarcRecord):
         raise InvalidInput(f"a record that was read before is damaged now: {record.reason}")

@@ -1,4 +1,4 @@
-"""A crawler's file, WARC or WET, cut into its records; damage costs one record, or one gzip member."""
+"""Division of a WARC or WET file into its records; damage costs one record or one gzip member, not the rest."""
 
 import base64
 import hashlib
@@ -30,17 +30,20 @@ _HELD_BYTES = 32 << 20
 
 
 class GzipMember(NamedTuple):
-    """A mark among the pieces of a file: a gzip member begins."""
+    """A marker in the sequence of a file's `pieces`: here a gzip member begins, a part that is compressed by itself."""
 
 
 class GzipEnd(NamedTuple):
-    """A mark among the pieces of a file: a gzip member ends, with the right checksum."""
+    """A marker in the sequence of a file's `pieces`: here a gzip member ends, and its checksum is right."""
 
     compressed: bytes | None  # The member as it is in the file; None when it is too long to be held.
 
 
 class Damage(NamedTuple):
-    """A mark among the pieces of a file: bytes are missing. The content of a member that has not ended may be wrong."""
+    """A marker in the sequence of a file's `pieces`: here bytes are missing or damaged, for the reason that it names.
+
+    The content of a gzip member that has not ended may be wrong.
+    """
 
     reason: str
 
@@ -49,7 +52,11 @@ CrawlPiece = bytes | GzipMember | GzipEnd | Damage
 
 
 def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> Iterator[CrawlPiece]:
-    """Yield a file's bytes, decompressed by content, not name, and marks of gzip members and of damage."""
+    """Yield the decompressed bytes of a file, with markers for beginnings and ends of gzip members and for damage.
+
+    The first bytes tell the compression. `named_gzip` says that the name ends with ``.gz``: then a file that does not
+    begin with a WARC record is searched for gzip members.
+    """
     chunks = iter(chunks)
     head = b""
     while len(head) < _SNIFFED_BYTES and (chunk := next(chunks, b"")):
@@ -67,7 +74,7 @@ def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> It
 
 
 class _Gzip:
-    """Members of a gzip file, decompressed one by one.
+    """Decompresses the members of a gzip file, each compressed by itself, one by one, and goes on after a damaged one.
 
     The compressed bytes of a member are kept until it ends: where it is damaged, the next member is looked for in them.
     """
@@ -91,7 +98,10 @@ class _Gzip:
             yield Damage(_JUNK)
 
     def find_member(self) -> bool:
-        """Move to the next readable gzip member, or return False; skipped bytes are junk, or a damaged member's."""
+        """Move to the next gzip member that can be decompressed; return False if there is none.
+
+        Bytes before it are skipped: the rest of a damaged member, or else junk, which is noted.
+        """
         known, self._fault, self._junk = self._fault is not None, None, False
         if known:
             self.drop(1)
@@ -141,7 +151,7 @@ class _Gzip:
         return whole
 
     def has(self, count: int) -> bool:
-        """Read until so many bytes are held; False at the end of the file."""
+        """Read until at least `count` compressed bytes are in the buffer; return False if the file ends before."""
         while len(self._held) < count:
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -155,9 +165,10 @@ class _Gzip:
 
 
 class _Damaged(Exception):
-    """Bytes that are no record, with the place to look for the next one; or, without a place, bytes are missing.
+    """Raised for bytes that are no valid record; `start` is where to look for the next record.
 
-    Where bytes are missing, the bytes after them begin anew.
+    `start` None means that bytes are missing from the file here: the buffer is emptied and filled with those after
+    them.
     """
 
     def __init__(self, reason: str, start: int | None = None) -> None:
@@ -166,7 +177,10 @@ class _Damaged(Exception):
 
 
 class _Window:
-    """A buffer of the file's bytes from some place on; the caller clears it where bytes are missing."""
+    """A buffer of the decompressed file from some position on, which also knows where gzip members begin and end.
+
+    Where bytes are missing, reading raises `_Damaged`, and the caller empties the buffer.
+    """
 
     def __init__(self, pieces: Iterable[CrawlPiece]) -> None:
         self.bytes = bytearray()
@@ -178,7 +192,7 @@ class _Window:
         self._pieces = iter(pieces)
 
     def pull(self) -> bool:
-        """Read the next piece into the buffer; return False at the end of the file."""
+        """Read the next piece of the file into the buffer; return False at the end of the file."""
         piece = next(self._pieces, None)
         if isinstance(piece, Damage):
             raise _Damaged(piece.reason)
@@ -192,14 +206,17 @@ class _Window:
         return piece is not None
 
     def has(self, count: int) -> bool:
-        """Read until so many bytes are there; False where the file ends before."""
+        """Read until at least `count` bytes are in the buffer; return False if the file ends before."""
         while len(self.bytes) < count:
             if not self.pull():
                 return False
         return True
 
     def goes_on(self, place: int) -> bool:
-        """Return whether a byte of the same member follows, without reading beyond the member's end."""
+        """Return whether the gzip member that contains the byte before `place` goes on with a byte at `place`.
+
+        Nothing is read beyond the member's end.
+        """
         while all(stop != place for _, stop, _ in self._whole):
             if len(self.bytes) > place:
                 return True
@@ -208,18 +225,21 @@ class _Window:
         return False
 
     def member(self, stop: int) -> bytes | None:
-        """Return, compressed, the gzip member that is exactly the first ``stop`` bytes, if there is one."""
+        """Return the compressed gzip member whose content is exactly the first `stop` bytes of the buffer, or None.
+
+        A gzip file has one member or several, each compressed by itself.
+        """
         return next((data for start, end, data in self._whole if (start, end) == (0, stop)), None)
 
     def drop(self, count: int) -> None:
-        """Drop the first `count` bytes of the buffer."""
+        """Remove the first `count` bytes from the buffer."""
         del self.bytes[:count]
         self.members = [place - count for place in self.members if place >= count]
         self._begun -= count
         self._whole = [(a - count, b - count, data) for a, b, data in self._whole if b > count]
 
     def clear(self) -> None:
-        """Drop all bytes of the buffer."""
+        """Remove all bytes from the buffer."""
         self.bytes.clear()
         self.members.clear()
         self._begun = 0
@@ -244,7 +264,7 @@ _DIGESTS = {
 
 
 class WarcRecord(NamedTuple):
-    """A record that is whole."""
+    """One undamaged WARC record."""
 
     number: int  # From 1, of all in the file.
     headers: StatusAndHeaders  # The WARC headers.
@@ -256,7 +276,7 @@ class WarcRecord(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A damaged record, or bytes that are not a record."""
+    """A damaged WARC record, or bytes in the place of a record that are none."""
 
     number: int
     reason: str
@@ -265,14 +285,14 @@ class Broken(NamedTuple):
 
 
 def head_of(head: bytes) -> StatusAndHeaders:
-    """Return the first line and the headers of a record or an HTTP response, parsed from the bytes of its head."""
+    """Return the first line and the headers of a WARC record or an HTTP response, parsed from their bytes."""
     return _PARSER.parse(BytesIO(head))
 
 
 def field(headers: StatusAndHeaders | None, name: str) -> str:
-    """Return the value of a WARC header of a record, such as ``Target-URI``; empty where there is none.
+    """Return the value of a WARC header, named without ``WARC-``, such as ``Target-URI``; empty if there is none.
 
-    It comes without the brackets that ids have, and addresses by some versions of wget.
+    The angle brackets around ids, and around URLs by some versions of wget, are removed.
 
     Examples
     --------
@@ -285,9 +305,9 @@ def field(headers: StatusAndHeaders | None, name: str) -> str:
 
 
 def _contradicts(digest: str, block: bytes) -> bool:
-    """Return whether a digest such as ``sha-1:2Z6X…`` is not that of a block; one of an unknown kind never is.
+    """Return whether a digest such as ``sha-1:2Z6X…`` is wrong for a block; False for digests of an unknown kind.
 
-    Crawlers write it in hex, base32 or base64, with padding or without.
+    Crawlers write digests in hex, base32 or base64, with padding or without.
     """
     name, _, value = digest.partition(":")
     make, value = _DIGESTS.get(name.strip().lower().replace("-", "").replace("_", "")), value.strip().rstrip("=")
@@ -301,21 +321,22 @@ def _contradicts(digest: str, block: bytes) -> bool:
 
 
 def head_bytes(block: bytes) -> int:
-    """Return how many bytes the head of an HTTP response has, with the blank line after its headers."""
+    """Return the length in bytes of an HTTP response's head: status line, headers and the blank line after them."""
     end = _HEAD_END.search(block)
     return end.end() if end else len(block)
 
 
 def warc_records(pieces: Iterable[CrawlPiece], max_bytes: int) -> Iterator[WarcRecord | Broken]:
-    """Yield the records of a crawler's file, whole or broken, from its `pieces`.
+    """Yield the records of a WARC or WET file, undamaged or broken, from its decompressed `pieces`.
 
-    warcio and FastWARC read the same records, but both stop at the first damage, or return damaged records as whole.
+    A record of more than `max_bytes` comes with its beginning only. warcio and FastWARC read the same records, but both
+    stop at the first damage, or return damaged records as whole.
     """
     return _RecordSplitter(_Window(pieces), max_bytes).records()
 
 
 class _RecordSplitter:
-    """Takes records off the beginning of a window, and finds the next one after damage."""
+    """Takes one WARC record after another from the beginning of a buffer, and finds the next one after damage."""
 
     def __init__(self, window: _Window, max_bytes: int) -> None:
         self._window = window
@@ -344,7 +365,10 @@ class _RecordSplitter:
             yield record
 
     def broken(self, damage: _Damaged) -> Broken:
-        """Return a broken record, with its headers and its first 64 KB, and move to the next one."""
+        """Return the damaged record at the beginning of the buffer, as far as it is known, and move to the next record.
+
+        It has its headers and its first 64 KB.
+        """
         raw = bytes(self._window.bytes[:_KEPT_BYTES])
         headers = self._headers
         if headers is None and raw.startswith(_WARC):
@@ -406,7 +430,10 @@ class _RecordSplitter:
                 raise _Damaged(f"the file ends inside of it, {end - len(window.bytes)} bytes too early", head)
 
     def stop(self, end: int, head: int) -> int:
-        """Return where the blank lines after the block end: there are two, or a record or nothing follows."""
+        """Return where the blank lines after a record end; `head` and `end` are where its content begins and ends.
+
+        Raises `_Damaged` if fewer than two blank lines follow, unless another record or the end comes next.
+        """
         window = self._window
         stop = end
         while window.goes_on(stop) and window.bytes[stop] in b"\r\n":
@@ -422,7 +449,10 @@ class _RecordSplitter:
         return stop
 
     def long(self, head: int, end: int) -> WarcRecord:
-        """Drop a record that is too long to be held, and return its beginning; raise if another begins inside it."""
+        """Skip a record that is too long to be held in memory, and return its beginning.
+
+        `head` and `end` are where its content begins and ends. Raises `_Damaged` if another record begins inside of it.
+        """
         window = self._window
         window.has(min(head + _KEPT_BYTES, end))
         beginning = bytes(window.bytes[: min(head + _KEPT_BYTES, end)])
@@ -439,7 +469,11 @@ class _RecordSplitter:
         return WarcRecord(self._number, self._headers, beginning[head:], beginning, is_long=True)
 
     def find_start(self, start: int) -> str | None:
-        """Move to the next beginning of a record, or to the end; return the damage met before another member."""
+        """Move to the next beginning of a record, or to the end of the file, skipping the bytes before it.
+
+        Return the reason if bytes are missing in between, else None. `start` is the position in the buffer at which the
+        search begins.
+        """
         window = self._window
         window.members = [place for place in window.members if place >= start]
         cause = None

@@ -1,6 +1,7 @@
-"""From text to numbers: modules that the installation compiles; interpreted, they give the same bytes.
+"""The kernel, which turns text into numbers: modules that the installation compiles with Cython.
 
-A compiled module holds the digest of its source. Where a source has changed since, all of them are interpreted.
+Interpreted, they give the same results, many times more slowly. A compiled module holds the digest of its source. If a
+source has changed since, all modules are interpreted.
 """
 
 import os
@@ -31,11 +32,11 @@ if _modules and not COMPILED:
 
 
 class KernelInterpreted(RuntimeWarning):
-    """The kernel runs some hundred times slower than it could."""
+    """Warns that the kernel is not compiled, so that analysing texts takes some hundred times as long."""
 
 
 def description() -> str:
-    """Return how the kernel runs; where it is interpreted, with the way to have it compiled."""
+    """Return, as text, whether the kernel is compiled or interpreted; then also why, and how to have it compiled."""
     if COMPILED:
         return "compiled"
     if _pure:

@@ -1,9 +1,10 @@
-"""jieba's dictionary as a double array (Aoe 1989): a step from a beginning of a word to a longer one reads eight bytes.
+"""jieba's dictionary as a trie in a double array (Aoe 1989), in which words are looked up character by character.
 
-A slot of ``units`` belongs to one beginning of words. That of a longer one is found at the base of the shorter one plus
-the code of the next character, and names the slot of the shorter one, so that slots of others are told apart. With a
-base and a weight the units of jieba's 498,114 beginnings take 4 MB and the weights 64 KB, which stay in the caches of
-processors; a table of hashes with the weights beside its entries takes 17 MB.
+A node of the trie stands for a beginning (prefix) of words, and has one slot of the array ``units``. The slot of the
+prefix that is one character longer is the node's base plus the number of that character; the longer one's unit names
+the slot of the shorter one, so that slots of others are told apart. So a step reads eight bytes. The units of jieba's
+498,114 prefixes, each with a base and the number of a weight, take 4 MB and the weights 64 KB, which stay in the caches
+of processors; a hash table with the weights beside its entries takes 17 MB.
 """
 
 from math import log
@@ -22,7 +23,7 @@ _ASCII = 128
 def make_dictionary(
     points: NDArray[np.uint32], starts: NDArray[np.uint32], stops: NDArray[np.uint32], counts: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
-    """Make the arrays by which `simhash_hbase.kernel.segment.Cutter` cuts from words and their frequencies.
+    """Make the arrays of words by which `simhash_hbase.kernel.segment.Cutter` cuts texts, from words and frequencies.
 
     Of entries of one word the last one counts; a frequency of 0 makes it no word.
 
@@ -64,9 +65,10 @@ def make_dictionary(
 
 
 def _codes(points: NDArray[np.uint32]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """Give numbers to characters, the commonest first, from 1 on; return the table of them, and those of `points`.
+    """Give numbers to the characters of the dictionary, the most frequent first, from 1 on.
 
-    The cutter looks up Han and ASCII alone: all others count as one character, which no text has.
+    Return the table from code point to number, 0 for characters in no word, and the numbers of `points`. Code points
+    from 65,535 on count as one character, which the cutter never looks up: it looks up Han and ASCII alone.
     """
     table = np.zeros(CODES, np.uint16)
     characters = np.minimum(points, CODES - 1)
@@ -81,10 +83,10 @@ def _codes(points: NDArray[np.uint32]) -> tuple[NDArray[np.uint16], NDArray[np.i
 def _beginnings(
     codes: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Give numbers to the beginnings of words from 1 on, shorter ones first; 0 is the empty one.
+    """Give numbers to the beginnings (prefixes) of all words from 1 on, shorter ones first; 0 is the empty prefix.
 
-    Return for each the beginning that is one character shorter, and the code of its last character; and for each word
-    its own number.
+    Return three arrays: for each prefix the number of the prefix that is one character shorter; for each prefix the
+    number of its last character; for each word its own number among the prefixes.
     """
     parents: list[NDArray[np.int64]] = []
     steps: list[NDArray[np.int64]] = []
@@ -102,7 +104,11 @@ def _beginnings(
 
 
 def _units(parents: NDArray[np.int64], steps: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Give each beginning a slot; `parents` and `steps` are of beginnings from 1 on, `weights` from 0 on."""
+    """Place the prefixes of words in a double array, and return it: the slot before, the base and the weight of each.
+
+    `parents` and `steps`, from prefix 1 on, are those returned by `_beginnings`. `weights`, from prefix 0 on, has the
+    number of each one's weight, 0 for a prefix that is no word.
+    """
     beginnings = len(parents) + 1
     # The children of a beginning stand side by side, in the order of their codes.
     order = np.argsort(parents, kind="stable")
@@ -137,7 +143,10 @@ def _units(parents: NDArray[np.int64], steps: NDArray[np.int64], weights: NDArra
 
 
 def _pairs(points: NDArray[np.uint32], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Mark the last two characters of each word of ASCII, as they are and in lower case."""
+    """Return a table of the pairs of characters with which ASCII words end, as written and in lower case.
+
+    The entry of a pair is at 128 times the first character plus the second: 1 if some word ends with it.
+    """
     pairs = np.zeros(_ASCII * _ASCII, np.uint8)
     others = np.append(0, np.cumsum(points >= _ASCII))
     ends = starts + lengths

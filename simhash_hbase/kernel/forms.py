@@ -1,8 +1,8 @@
-"""Forms of texts, character by character: each character is replaced by its entry in a table.
+"""Conversion of texts into a form, such as the normal form, by a table with an entry for each character.
 
-An entry is the code point that replaces the character; 0, which leaves it out; or, with bit 31 set, a place in a list,
-where a number stands and then so many code points that replace it. Texts with characters whose form depends on their
-neighbours are left to Python.
+An entry is the code point that replaces the character; 0, which leaves it out; or, with bit 31 set, a position in a
+list, where a number stands and then as many code points that replace the character. Texts with characters whose form
+depends on their neighbours are left to Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _HAN_LAST = cython.declare(cython.uint, HAN_LAST)
 def kinds_of(
     points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1], found: cython.ushort[::1]
 ) -> None:
-    """Put into ``found[i]`` the kinds that text i has, from ``offsets[i]`` to ``offsets[i + 1]``: the bits of all."""
+    """Write into ``found[i]`` the kinds of characters that occur in text i, as bits (see `simhash_hbase.kernel.kinds`).
+
+    Text i has the code points from ``offsets[i]`` to ``offsets[i + 1]``; `kinds` has the bits of each code point.
+    """
     with cython.nogil:
         for text in range(offsets.shape[0] - 1):
             both = 0
@@ -43,9 +46,10 @@ def rewrite(
     written: cython.uint[::1],
     ends: cython.longlong[::1],
 ) -> None:
-    """Write the forms of texts one after the other, and into `ends` a 0, then the end of each form.
+    """Write the converted texts one after the other into `written`, and where each one ends into `ends`, after a 0.
 
-    A text with a character that is `SLOW` gets an empty form: Python makes it.
+    `table` and `listed` are the table of the form and its list; `found` are the kinds of characters in each text. A
+    text with a character of kind `SLOW` gets an empty form: Python makes it.
     """
     size: cython.Py_ssize_t = 0
     with cython.nogil:
@@ -67,7 +71,7 @@ def rewrite(
 
 
 def leave_out(points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1]) -> None:
-    """Remove the characters that are `IGNORABLE` from the texts, and update their offsets."""
+    """Remove the characters of kind `IGNORABLE` from the texts in place, and correct the offsets of the texts."""
     start: cython.Py_ssize_t = 0
     size: cython.Py_ssize_t = 0
     with cython.nogil:
@@ -85,7 +89,7 @@ def leave_out(points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cy
 @cython.cfunc
 @cython.nogil
 def _is_blank(point: cython.uint) -> cython.bint:
-    """Return whether a character is a blank or ends a line; NFKC has made U+0020 of all others."""
+    """Return whether a character is white space; the normal form NFKC has replaced the other blanks by U+0020."""
     if point > 0x2029 or 33 <= point <= 0x84:
         return False
     return point == 32 or 9 <= point <= 13 or point == 0x85 or point == 0x1680 or point >= 0x2028
@@ -98,7 +102,10 @@ def _is_unspaced(point: cython.uint, kinds: cython.ushort[::1]) -> cython.bint:
 
 
 def join(points: cython.uint[::1], ends: cython.longlong[::1], kinds: cython.ushort[::1]) -> None:
-    """Remove blanks between two characters of scripts without blanks from the texts, and update where these end."""
+    """Remove blanks between two characters of scripts written without blanks, such as Chinese, in place.
+
+    `ends` is corrected to the new ends of the texts.
+    """
     start: cython.Py_ssize_t = 0
     size: cython.Py_ssize_t = 0
     with cython.nogil:

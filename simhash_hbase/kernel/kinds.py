@@ -1,4 +1,4 @@
-"""Kinds of characters, each a bit: a table holds for every code point the bits of its kinds."""
+"""Kinds of characters, such as digit or combining mark, as bits: a table holds the bits of every code point."""
 
 WORD = 1  # A word character (``\\w``).
 SLOW = 2  # Python makes its forms: they depend on its neighbours, or are not in the tables.

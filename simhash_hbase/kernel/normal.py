@@ -1,4 +1,4 @@
-"""Unicode's normal forms in linear time: long runs of combining marks are cut, long texts normalised in pieces.
+"""Unicode's normal forms in linear time: long runs of combining marks are interrupted, long texts done in pieces.
 
 Normalisation sorts each run of combining marks, in time that grows with the square of its length, and Python holds its
 lock meanwhile. Unicode's stream-safe text format (UAX #15, section 13) bounds the runs at 30: a combining grapheme
@@ -24,14 +24,14 @@ _HANGUL_VOWELS_AND_FINALS = frozenset(map(chr, [*range(0x1161, 0x1176), *range(0
 
 
 def is_mark(character: str) -> bool:
-    """Return whether some normal form of a character consists of combining marks alone."""
+    """Return whether a character is a combining mark, or has a normal form that consists of such marks alone."""
     return unicodedata.combining(character) > 0 or character in _UNCOMBINING_MARKS
 
 
 def varying() -> list[str]:
-    """Return the characters that a normal form may change: those below U+20000 in none of the blocks that never change.
+    """Return all characters, below U+20000, that a Unicode normal form might change.
 
-    These blocks hold ideographs, Hangul syllables, surrogates and private characters.
+    Left out are the blocks of ideographs, Hangul syllables, surrogates and private characters, which stay as they are.
     """
     parts = range(0x3400), range(0xA000, 0xAC00), range(0xF900, 0x17000), range(0x1B000, 0x20000)
     return list(map(chr, chain.from_iterable(parts)))
@@ -39,7 +39,7 @@ def varying() -> list[str]:
 
 @cache
 def joining() -> frozenset[str]:
-    """Return the characters that a normal form may join with the one before them, or put into another order."""
+    """Return the characters that a Unicode normal form may combine with the character before them, or reorder."""
     characters = varying()
     parts = [decomposition.split() for decomposition in filter(None, map(unicodedata.decomposition, characters))]
     seconds = (chr(int(pair[1], 16)) for pair in parts if len(pair) == 2 and pair[0][0] != "<")  # noqa: PLR2004
@@ -48,7 +48,7 @@ def joining() -> frozenset[str]:
 
 
 def bounded_marks(text: str) -> str:
-    r"""Cut runs of more than 30 combining marks, as Unicode's stream-safe text format does.
+    r"""Return a text in Unicode's stream-safe format: with a joiner after each 30 of consecutive combining marks.
 
     Examples
     --------
@@ -70,12 +70,12 @@ def bounded_marks(text: str) -> str:
 
 
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """Return a normal form of a text, in time and memory linear in its length."""
+    """Return a Unicode normal form of a text, in time and memory linear in its length."""
     return "".join(unicodedata.normalize(form, bounded_marks(piece)) for piece in pieces(text))
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Cut a text into pieces that can be normalised and lower-cased each for itself.
+    """Cut a long text into pieces that can be normalised and lower-cased one by one, with the same result as the whole.
 
     A cut is made before a character that joins no other, and after one that does not change the lower case of a capital
     sigma. A run of more than 4,096 characters without such a place, which no language writes, is cut at a fixed place

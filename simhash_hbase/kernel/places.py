@@ -1,4 +1,4 @@
-"""Places: from which characters of a text each character of its normal form comes."""
+"""Positions: from which characters of a text each character of its normal form comes."""
 
 import unicodedata
 from functools import lru_cache
@@ -14,9 +14,10 @@ from simhash_hbase.profile.defaults import FORM, TextForm
 
 
 def normal_places(text: str, form: TextForm = FORM) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each character of the normal form where the characters of the text that it is made of start and stop.
+    """Return, for each character of the normal form, where the characters from which it is made begin and end.
 
-    Characters that a normal form may join are one cluster: all that comes of it comes from the whole of it.
+    They are positions in the text. Characters that a normal form may join are one cluster: each character made of it
+    comes from the whole of it.
 
     Returns
     -------
@@ -47,12 +48,15 @@ def normal_places(text: str, form: TextForm = FORM) -> tuple[NDArray[np.int64], 
 # Cached, since texts repeat letters: `items` of 3,200 characters takes 8 ms of processor time, and 31 ms without it.
 @lru_cache(maxsize=1 << 16)
 def _letter(point: int, form: TextForm) -> tuple[int, bool]:
-    """Return how many characters the normal form of a code point has, and whether it may join those before it."""
+    """Return how many characters the normal form of one code point has, and whether it may join those before it."""
     return len(normalize(chr(point), form)), _joins(chr(point), form)
 
 
 def _joins(letter: str, form: TextForm) -> bool:
-    """Return whether a normal form may join a character with the one before it, or leaves it out before joining."""
+    """Return whether a normal form may combine a character with the one before it.
+
+    Also True for a character that is left out before normalising.
+    """
     if form.version > 1 and kernel_tables()["kinds"][ord(letter)] & characters.IGNORABLE:
         return True
     return unicodedata.normalize("NFKC", letter)[0] in joining()

@@ -1,4 +1,4 @@
-"""Words: jieba's cut (jieba 0.42.1, MIT licence), and those of other scripts by Unicode's rules (UAX #29).
+"""Cuts texts into words: Chinese as jieba does (jieba 0.42.1, MIT licence), other scripts by Unicode's rules (UAX #29).
 
 A word of another script is a run of letters, digits and marks as UAX #29 cuts them, with apostrophes, colons and full
 stops between letters, that holds at least one character outside ASCII: so the ASCII letters of ``président`` belong to
@@ -7,8 +7,9 @@ neighbours) become runs of characters that overlap, each a letter with its marks
 of the others, whose letters are few.
 
 The rest of a text is cut as ``jieba.lcut`` cuts it. Blocks of Han and ASCII are cut along the path of the greatest
-probability through the dictionary; runs of single characters that are no word go through the hidden Markov model. Sums
-of logarithms are added in jieba's order, and of two equal ones the later wins as in jieba, so that tokens are the same.
+probability through the dictionary; consecutive single characters that are no word go through the hidden Markov model.
+Sums of logarithms are added in jieba's order, and of two equal ones the later wins as in jieba, so that tokens are the
+same.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ def read_words(
     stops: cython.uint[::1],
     numbers: cython.double[::1],
 ) -> None:
-    """Read a file of UTF-8, a line for each word: the word, a blank, its number, and perhaps a blank and more.
+    """Read words and numbers from a file in UTF-8, a line for each: word, blank, number, and perhaps a blank and more.
 
-    The results go into the arrays that are passed: the code points of the words, where each word starts and stops, and
+    The results are written into the arrays passed: the code points of all words, where each word starts and stops, and
     its number. A number has at most 15 digits: then digits / 10**decimals is the correctly rounded double.
     """
     used: cython.uint = 0
@@ -127,10 +128,11 @@ def place_children(
     bases: cython.longlong[::1],
     taken: cython.uchar[::1],
 ) -> None:
-    """Choose a base for each of these nodes, so that the slots of all children differ; mark these as taken.
+    """Choose the base of each of these nodes of a trie, so that all children get different slots of a double array.
 
-    Node n has the children ``codes[first[n] : first[n] + count[n]]``, in ascending order. Nodes with more children come
-    first. Slots that did not fit one of them are tried again for those with a fifth fewer.
+    Node n has the children ``codes[first[n] : first[n] + count[n]]``, in ascending order; the child with code c gets
+    the slot ``bases[n] + c``, which is marked in `taken`. Nodes with more children come first. Slots that did not fit
+    one of them are tried again for those with a fifth fewer.
     """
     free: cython.Py_ssize_t = 1
     slot: cython.Py_ssize_t = 1
@@ -177,7 +179,7 @@ def _is_han(point: cython.uint) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 def _is_in_block(point: cython.uint) -> cython.bint:
-    """Return whether a character belongs to jieba's blocks: Han, ASCII letters and digits, and ``+#&._%-``."""
+    """Return whether jieba looks a character up in its dictionary: Han, ASCII letters and digits, and ``+#&._%-``."""
     if point > 122:
         return _is_han(point)
     return _is_alphanumeric(point) or (
@@ -188,13 +190,13 @@ def _is_in_block(point: cython.uint) -> cython.bint:
 @cython.final
 @cython.cclass
 class Cutter:
-    """Cuts texts by one dictionary; one thread at a time.
+    """Cuts texts into tokens (words) by one dictionary; only one thread at a time may use it.
 
-    Its tables are ``units``, a double array of words; ``codes``, the number of each character, 0 if no word has it;
-    ``weights``, logarithms of shares of all words, by their number. ``pairs``: whether a word of ASCII ends with two
-    characters, or with these in lower case, at 128 times the first one and the second one. ``model``: logarithms of
-    jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, 4 of each
-    character. ``kinds`` of each code point. ``unknown``: logarithm of the share of a word that occurs once.
+    Its tables are: ``units``, a double array of words; ``codes``, the number of each character, 0 if no word has it;
+    ``weights``, the logarithms of words' shares of all occurrences, by number; ``pairs``, whether a word of ASCII ends
+    with two characters, or with these in lower case, at 128 times the first one plus the second one; ``model``, the
+    logarithms of jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, 4 of
+    each character; ``kinds`` of each code point; ``unknown``, the logarithm of the share of a word that occurs once.
     """
 
     units: cython.ulonglong[::1]
@@ -236,11 +238,12 @@ class Cutter:
         *,
         unspaced: cython.int,
     ) -> None:
-        """Cut texts into tokens: text i has the code points from ``offsets[i]`` to ``offsets[i + 1]``.
+        """Cut texts into tokens; text i has the code points from ``offsets[i]`` to ``offsets[i + 1]``.
 
-        Scripts of South East Asia without blanks become runs of so many characters as `unspaced` says.
-        The buffers `tokens` are filled: start and stop of each token (uint32, as long as `points`), and for each text
-        the number of tokens before it (int64). Typographic apostrophes in words of other scripts become those of ASCII.
+        `mode` is a constant of this module such as `WORDS`, which says what tokens are kept. Scripts of South East Asia
+        without blanks become runs of `unspaced` characters. The buffers `tokens` are filled: start and stop of each
+        token (uint32, as long as `points`), and for each text the number of tokens before it (int64). Typographic
+        apostrophes in words of other scripts are replaced by those of ASCII.
         """
         self.points = points
         self.mode = mode
@@ -262,7 +265,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Append the token [start, stop), unless `mode` filters it out."""
+        """Append the token [start, stop) to the results, unless `mode` leaves it out (no word, or too short)."""
         if self.mode == _WORDS or self.mode == _FOLDED_WORDS:
             place = start
             while place < stop and not self.kinds[self.points[place]] & _WORD:
@@ -278,7 +281,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Emit the words of other scripts in a text; the stretches between them are cut as jieba does."""
+        """Cut one text into tokens: words of other scripts by Unicode's rules, all between them as jieba does."""
         kinds: cython.int = 0
         if self.mode >= _TOKENS:
             for place in range(start, end):
@@ -313,14 +316,14 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _is_in_word(self, place: cython.Py_ssize_t) -> cython.bint:
-        """Return whether a character is one of ASCII or of another script that words consist of."""
+        """Return whether the character at `place` can be part of a word by Unicode's rules, as letters and digits."""
         point: cython.uint = self.points[place]
         return (self.kinds[point] & _PART) != 0 or _is_alphanumeric(point) or point == 95
 
     @cython.cfunc
     @cython.nogil
     def _is_in_middle(self, place: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
-        """Return whether a word goes on behind punctuation, as UAX #29 has it."""
+        """Return whether the punctuation at `place` is inside a word, as the apostrophe in ``l’été`` (UAX #29)."""
         point: cython.uint = self.points[place]
         kind: cython.int = self.kinds[point]
         if not (kind & (_MID_LETTER | _MID_NUMBER) or point == 34):
@@ -339,7 +342,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _emit_runs(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t, size: cython.int) -> cython.void:
-        """Emit all runs of `size` characters with their marks, which overlap; fewer characters are one run."""
+        """Append all overlapping runs of `size` letters, with their marks, as tokens; fewer letters are one token."""
         first: cython.Py_ssize_t = start
         held: cython.int = 0
         for place in range(start + 1, stop + 1):
@@ -357,7 +360,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_known(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Cut a stretch as jieba does, into blocks and the single characters between them."""
+        """Cut a stretch of a text as jieba does: Han and ASCII by the dictionary, other characters one by one."""
         place: cython.Py_ssize_t = start
         while place < end:
             stop = place + 1
@@ -385,7 +388,10 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Cut a block of characters into words along the path of the largest sum of weights, searched from its end."""
+        """Cut a block of Han and ASCII into words of the dictionary, so that their product of probabilities is largest.
+
+        The sums of the words' logarithms are computed from the block's end to its beginning.
+        """
         self.sums[stop & _WINDOW] = 0.0
         for place in range(stop - 1, start - 1, -1):
             reached = place + 1
@@ -426,7 +432,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _code(self, place: cython.Py_ssize_t) -> cython.ulonglong:
-        """Return the number that the dictionary gives to the character at a place."""
+        """Return the number of the character at `place` in the dictionary, 0 if no word of it has the character."""
         point: cython.uint = self.points[place]
         return self.codes[point - 32 if 97 <= point <= 122 and self.mode == _FOLDED_WORDS else point]
 
@@ -438,7 +444,10 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_singles(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Cut a run of characters that the best path leaves single."""
+        """Cut consecutive characters that the dictionary left single: Han by the model, ASCII by its own rule.
+
+        If together they are a word of the dictionary, each remains a token by itself, as in jieba.
+        """
         if stop - start == 1 or (stop > start and self._is_word(start, stop)):
             for place in range(start, stop):
                 self._emit(place, place + 1)
@@ -471,7 +480,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_ascii(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Cut ASCII into letters and digits, with a decimal part and a percent sign, and the runs between these."""
+        """Cut ASCII into words and numbers, with decimals and a percent sign, and the other characters between them."""
         while start < end:
             stop = start
             if _is_alphanumeric(self.points[start]):
@@ -492,10 +501,11 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_by_model(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Cut a run of Han by the likeliest states (Viterbi): words end at the states E and S.
+        """Cut consecutive Han into words by jieba's hidden Markov model, along its likeliest states (Viterbi).
 
-        Each state follows one of two: B and S follow E or S, M and E follow B or M. Bits 0 to 3 of a character's way
-        back say for B, E, M and S whether it follows the later one.
+        The states of a character are beginning (B), middle (M) or end (E) of a word, or a word by itself (S). Each
+        state follows one of two: B and S follow E or S, M and E follow B or M. Bits 0 to 3 of a character's way back
+        say for B, E, M and S whether it follows the later one.
         """
         model = self.model
         at: cython.Py_ssize_t = 20 + 4 * (self.points[start] - _HAN_FIRST)

@@ -1,4 +1,4 @@
-"""Shingles: the smallest hashes of the runs of five characters of a normal form, and the sketches made of these hashes.
+"""MinHash sketches of texts, made of the smallest hashes of their shingles: the 5-character runs of the normal form.
 
 One-permutation MinHash (Li, Owen, Zhang 2012) with optimal densification (Shrivastava 2017): a shingle's hash names one
 of 512 bins by its upper 9 bits, each bin keeps its smallest hash, and an empty bin takes the hash of the first filled
@@ -36,7 +36,7 @@ def _mix(value: cython.ulonglong) -> cython.ulonglong:
 
 
 def mix(values: cython.ulonglong[::1]) -> None:
-    """Replace numbers by mixed ones, in their place; different numbers stay different."""
+    """Replace 64-bit numbers in place by pseudo-random ones (splitmix64); different numbers stay different."""
     for at in range(values.shape[0]):
         values[at] = _mix((values[at] * _GOLDEN) & _EMPTY)
 
@@ -52,11 +52,12 @@ def sketch(
     *,
     bands: cython.Py_ssize_t,
 ) -> None:
-    """Fill the sketches of texts, 8 words each, with the lowest bit of each bin's hash, the first most significant.
+    """Compute for each text its sketch, the hashes of its bands, and the estimated number of its distinct shingles.
 
-    Fill also the segments, a hash of the bins of each band, and the estimated numbers of distinct shingles. The normal
-    form of a text ends where `ends` says, behind a 0; `orders` has for each of 512 bins the order in which it chooses
-    another one, and `groups` the bins of the bands, those of a band one behind the other.
+    A sketch is 512 bits in 8 words of `sketches`: the lowest bit of the smallest hash in each bin, the first bin most
+    significant. `segments` gets a hash of the minima in each band's bins, `counts` the numbers of shingles. The normal
+    form of text i in `normal` is from ``ends[i]`` to ``ends[i + 1]``. `orders` has for each of 512 bins the order in
+    which it chooses another one if it is empty, and `groups` the bins of the bands, band by band.
     """
     minima: cython.ulonglong[::1] = memoryview(bytearray(8 * BINS)).cast("Q")
     dense: cython.ulonglong[::1] = memoryview(bytearray(8 * BINS)).cast("Q")
@@ -84,7 +85,10 @@ def sketch(
 def _find_minima(
     normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
 ) -> cython.void:
-    """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
+    """Write the smallest hash of a text's shingles in each bin into `minima`; all bits are set in an empty bin.
+
+    A bin is one of 512 ranges of hashes. A text of less than five characters has one shingle, itself.
+    """
     three: cython.ulonglong = 0  # The last five code points, 21 bits each: three here, two below.
     two: cython.ulonglong = 0
     for place in range(_BINS):
@@ -103,7 +107,10 @@ def _find_minima(
 @cython.cfunc
 @cython.nogil
 def _count(minima: cython.ulonglong[::1]) -> cython.ulonglong:
-    """Estimate the number of distinct hashes: the more there are, the smaller is the smallest one of each bin."""
+    """Return the estimated number of distinct shingles of a text, from the smallest hash in each range (bin) of hashes.
+
+    The more shingles there are, the smaller are these hashes.
+    """
     filled: cython.ulonglong = 0
     waited: cython.ulonglong = 0  # How many of the 2 ** 44 values of a hash, cut to 44 bits, lie below the minima.
     for bin in range(_BINS):
@@ -118,7 +125,11 @@ def _count(minima: cython.ulonglong[::1]) -> cython.ulonglong:
 def _densify(
     minima: cython.ulonglong[::1], filled: cython.ushort[::1], orders: cython.ushort[::1], dense: cython.ulonglong[::1]
 ) -> cython.void:
-    """Copy the minima; an empty bin gets that of the first filled one in its order. If all are empty, they stay so."""
+    """Copy the minima of the bins to `dense`, and fill each empty bin with that of the first filled bin in its order.
+
+    A bin is one of 512 ranges of hashes, its minimum the smallest hash of the text in it. If all bins are empty, they
+    stay so. `filled` is room for the numbers of the filled bins.
+    """
     many: cython.Py_ssize_t = 0
     for bin in range(_BINS):
         dense[bin] = minima[bin]

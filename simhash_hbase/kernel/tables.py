@@ -1,9 +1,9 @@
-"""The arrays that the kernel works by: jieba's dictionary and its hidden Markov model, characters, and bins.
+"""The arrays from which the kernel works: jieba's dictionary and model, tables of characters, orders of sketch bins.
 
-They depend on the files that jieba ships and on Python's version of Unicode alone. They are made once and kept in one
-file of the user's cache, which is mapped, so that all processes share their memory. A file is taken only if this user
-alone can have written it and its digest is right. Where no such file can be kept the arrays are in this process's own
-memory.
+They depend on the files that jieba ships, on the package's own tables and on Python's version of Unicode alone. They
+are made once and kept in one file of the user's cache, which is memory-mapped, so that all processes share their
+memory. A file is used only if this user alone can have written it and its digest is right. Where no such file can be
+kept the arrays are in this process's own memory.
 """
 
 import mmap
@@ -82,18 +82,18 @@ _CLASSES = {  # In characters.txt.
 
 @cache
 def kernel_tables() -> Tables:
-    """Return all arrays, from the user's cache if they are in it."""
+    """Return all arrays of the kernel by name, from the user's cache if they are in it; else make them."""
     model = digest_of(b"".join(jieba_file("finalseg", name).read_bytes() for name in _MODEL))
     digests = (dictionary_digest(), model, unicodedata.unidata_version, fold_digest(), str(VERSION))
     return cached_tables(f"kernel-{digest_of(' '.join(digests).encode())}", make_tables)
 
 
 def make_tables() -> Tables:
-    """Make all arrays.
+    """Compute all arrays of the kernel, by name.
 
-    Those of `make_dictionary` hold jieba's ``dict.txt``, and ``model`` its hidden Markov model, as `Cutter` takes them;
-    ``orders`` are, for each bin, the order in which it chooses another one, and ``groups`` the bins of
-    bands.
+    Those of `make_dictionary` hold jieba's ``dict.txt``, and ``model`` its hidden Markov model, as `Cutter` takes them.
+    ``orders`` has for each bin of a sketch the order in which it chooses another one if it is empty, and ``groups`` the
+    bins of the bands. The others are tables of characters.
     """
     try:
         words = words_of(jieba_file("dict.txt").read_bytes())
@@ -123,7 +123,10 @@ def make_tables() -> Tables:
 
 
 def jieba_file(*names: str) -> Path:
-    """Return the path of a file of jieba's package, which is found, not imported: that takes longer."""
+    """Return the path of a file of the installed package jieba, without importing jieba, which takes longer.
+
+    `names` are its folders and its name within the package.
+    """
     package = find_spec("jieba")
     if package is None or package.origin is None:
         raise MissingExtra("jieba is not installed: pip install jieba")
@@ -132,19 +135,19 @@ def jieba_file(*names: str) -> Path:
 
 @cache
 def dictionary_digest() -> str:
-    """Digest jieba's dictionary, to notice when another version cuts differently."""
+    """Return the digest of jieba's dictionary, which a profile keeps: another version cuts words differently."""
     return digest_of(jieba_file("dict.txt").read_bytes())
 
 
 @cache
 def fold_digest() -> str:
-    """Digest the table of simplified characters, to notice when another version folds differently."""
+    """Return the digest of the table from traditional to simplified characters, which a profile keeps."""
     return digest_of(_fold_file().read_bytes())
 
 
 @cache
 def simplified() -> dict[int, str]:
-    """Return the simplified character that each traditional one becomes, as `str.translate` takes it."""
+    """Return the table from traditional to simplified Chinese characters, for `str.translate`."""
     groups = _fold_file().read_text("utf-8").split("\n\n")[-1].split()
     return {ord(character): group[0] for group in groups for character in group[1:]}
 
@@ -154,7 +157,10 @@ def _fold_file() -> Path:
 
 
 def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]:
-    """Read a file of words and numbers: return their code points, where each starts and stops, and its number."""
+    """Return the words and numbers in a file such as jieba's dictionary, a word a line, as four arrays.
+
+    These are the code points of all words, where each word starts and stops in them, and its number.
+    """
     octets = np.frombuffer(bytearray(file), np.uint8)
     lines = file.count(b"\n") + (not file.endswith(b"\n"))
     # np.empty: pages of these arrays that are never written take no memory.
@@ -165,10 +171,11 @@ def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArr
 
 
 def _characters() -> Tables:
-    """Return ``kinds`` (uint16) of all code points, and of the first 131,072 the forms (uint32, see `forms`).
+    """Return the tables of characters: their kinds, and the forms into which the kernel converts them.
 
-    ``normal`` and ``normal_lists`` make normal forms, ``folded`` and ``folded_lists`` forms that are cut into words.
-    Those with ``hans`` in their names make the same with simplified characters.
+    ``kinds`` (uint16) is for all code points, the forms (uint32, see `simhash_hbase.kernel.forms`) are for the first
+    131,072. ``normal`` and ``normal_lists`` make normal forms, ``folded`` and ``folded_lists`` the forms that are cut
+    into words. Those with ``hans`` in their names do the same with simplified characters.
     """
     everything = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds, joined = _kinds(everything), joining()
@@ -206,9 +213,9 @@ def _hans(name: str) -> str:
 
 
 def _simplified(points: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return a table of forms, or a list of them, with simplified characters.
+    """Return a table of forms, or its list, with traditional Chinese characters replaced by simplified ones.
 
-    Numbers in it that are places or lengths stay as they are: none is the code point of a traditional character.
+    Numbers in it that are positions or lengths stay as they are: none is the code point of a traditional character.
     """
     same = np.arange(MAPPED, dtype=np.uint32)
     same[list(simplified())] = list(map(ord, simplified().values()))
@@ -244,9 +251,10 @@ _NOBODY_ELSE = LOCK_EX | LOCK_NB
 
 
 def cached_tables(name: str, make: Callable[[], Tables]) -> Tables:
-    """Return arrays of numbers from the user's cache, and make them where they are not in it.
+    """Return the arrays kept under a name in the user's cache; if they are not in it, call `make` and keep its result.
 
-    The name tells all that they depend on. Changes that this process makes in an array are not written to the cache.
+    The name must tell all that the arrays depend on. Changes that this process makes in an array are not written to the
+    cache.
     """
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -265,7 +273,10 @@ def cached_tables(name: str, make: Callable[[], Tables]) -> Tables:
 
 
 def _mapped(file: Path) -> Tables | None:
-    """Map the arrays of a file; None if there is none, it is damaged, or another user may have written it."""
+    """Return the arrays in a file, memory-mapped.
+
+    None means that there is no such file, that it is damaged, or that another user may have written it.
+    """
     try:
         # The folder first: a file in another user's folder may be a pipe, on which opening waits.
         if not _is_own(file.parent.stat()):
@@ -288,7 +299,7 @@ def _mapped(file: Path) -> Tables | None:
 
 
 def _write(file: Path, arrays: Tables) -> None:
-    """Put a file in its place at once: other processes see all of it or nothing."""
+    """Write arrays to a file under another name and rename it, so that other processes see a whole file or none."""
     places, end = {}, 0  # For each array its type, its shape, and where it begins.
     for name, array in arrays.items():
         places[name] = (array.dtype.str, array.shape, end)
@@ -320,7 +331,7 @@ def _write(file: Path, arrays: Tables) -> None:
 
 
 def _remove_leftovers(file: Path) -> None:
-    """Remove unfinished files that killed processes left beside a file; one that is being written is locked."""
+    """Remove the unfinished files that killed writers have left beside a file; one still being written is locked."""
     for leftover in file.parent.glob(f"{file.name}-{'[0-9a-f]' * 2 * _RANDOM_BYTES}"):
         with suppress(OSError), leftover.open("rb") as opened:
             flock(opened, _NOBODY_ELSE)
@@ -328,5 +339,5 @@ def _remove_leftovers(file: Path) -> None:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Return whether nobody but this user can have written a file or into a folder."""
+    """Return whether only this user can have written the file, or into the folder, that has this status."""
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE

@@ -1,7 +1,7 @@
-"""A batch of texts in, arrays out: words counted and weighed, fingerprints, sketches, bands and digests.
+"""A batch of texts in, arrays out: words with their counts, fingerprints, sketches, sketch rows, passages and digests.
 
-The global interpreter lock is free while the kernel works, so that threads analyse beside each other. Python
-does the rest, which takes more than a table: forms that depend on neighbours, words of more than 1,024 characters.
+The global interpreter lock is free while the kernel works, so that threads analyse beside each other. Python does the
+rest, which takes more than a table: forms that depend on neighbours, words of more than 1,024 characters.
 """
 
 import unicodedata
@@ -34,7 +34,7 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of words, by their hashes."""
+    """A table of the weights of words, such as idf, looked up by the words' hashes."""
 
     keys: NDArray[np.uint64]  # Hashes in a table with open addresses, of a power of two of places; 0 in free ones.
     values: NDArray[np.float64]  # The weight at each place.
@@ -43,20 +43,26 @@ class Weights:
 
     @classmethod
     def of_words(cls, words: Sequence[str], weights: ArrayLike, *, other: float, seed: int) -> Self:
-        """Make a table of words and their weights; of a word that is there twice the last weight counts."""
+        """Return a table of words with these weights, and the weight `other` for all other words.
+
+        If a word is there twice, its last weight counts.
+        """
         size = 1 << max(4, (2 * len(words)).bit_length())
         keys, values = np.zeros(size, np.uint64), np.zeros(size)
         votes.insert_weights(*_buffers(keys, values, word_hashes(words, seed), np.array(weights, np.float64)))
         return cls(keys, values, other, seed)
 
     def weight(self, word: str) -> float:
-        """Return the weight of a word."""
+        """Return the weight of a word; that of all other words if the table does not have it."""
         key, _ = mmh3.hash64(word.encode("utf-8", "surrogatepass"), self.seed, signed=False)
         return float(votes.weight_of(self.keys.data, self.values.data, self.other, key))
 
 
 class CountedWords(NamedTuple):
-    """The distinct words of texts: text i has those from ``offsets[i]`` to ``offsets[i + 1]``."""
+    """The distinct words of each of several texts, with their counts.
+
+    Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``.
+    """
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]  # How often each word occurs in its text.
@@ -66,11 +72,11 @@ class CountedWords(NamedTuple):
     stops: NDArray[np.uint32]
 
     def words(self) -> list[str]:
-        """Return the words of all texts."""
+        """Return the words of all texts as strings, text after text."""
         return _between(self.points, self.starts, self.stops)
 
     def distinct(self) -> "CountedWords":
-        """Return the words of all texts as those of one, each once, with the number of texts that it is in."""
+        """Return the words of all texts as those of a single text, each once, counting the texts that have the word."""
         words = _counted(self.points, self.starts.copy(), self.stops.copy(), np.array([0, len(self.hashes)]), seed=0)
         lengths = (words.stops - words.starts).astype(np.int64)
         stops = np.cumsum(lengths)
@@ -79,7 +85,7 @@ class CountedWords(NamedTuple):
         return words._replace(points=points, starts=starts.astype(np.uint32), stops=stops.astype(np.uint32))
 
     def with_whole_texts(self, whole: dict[int, str], *, seed: int) -> "CountedWords":
-        """Return the same words, but a single one, the given string, for each text whose position is in `whole`."""
+        """Return the same words, but for each text at a position in `whole` only one word: the string given there."""
         added, places = _points(list(whole.values()))
         points, places = np.concatenate([self.points, added]), places + len(self.points)
         at = np.array(list(whole), np.intp)
@@ -95,12 +101,18 @@ class CountedWords(NamedTuple):
         return CountedWords(hashes[kept], counts[kept], offsets, points, starts[kept], stops[kept])
 
     def without_texts(self) -> "CountedWords":
-        """Drop the code points; afterwards `words` has nothing to return, and `vote` with `top` raises `ValueError`."""
+        """Return the counts without the code points, to save memory.
+
+        After that `words` has nothing to return, and `vote` with `top` raises `ValueError`.
+        """
         nothing = self.points[:0].copy()
         return self._replace(points=nothing, starts=nothing, stops=nothing)
 
     def vote(self, weights: Weights, *, top: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the fingerprint of each text, and how many features voted, -1 where they weigh too much."""
+        """Return the SimHash fingerprint of each text, and how many of its words (features) voted in it.
+
+        The number is -1 where the weights are too large to be added. `top` lets only the heaviest words vote.
+        """
         if top and len(self.starts) < len(self.hashes):
             raise ValueError("the texts were let go of, whose words decide between equal weights")
         texts = len(self.offsets) - 1
@@ -111,7 +123,7 @@ class CountedWords(NamedTuple):
 
 
 class Sketched(NamedTuple):
-    """Sketches, lengths and digests of texts, a row a text."""
+    """MinHash sketches, lengths and digests of texts, one row for each text."""
 
     sketches: NDArray[np.uint64]
     """Shape (n, 8); zeros for a text without a letter, a number or a mark."""
@@ -123,18 +135,21 @@ class Sketched(NamedTuple):
 
 
 class Passages(NamedTuple):
-    """The passages of a text that an index keeps, in their order."""
+    """The passages of one text that an index keeps: hashes of some runs of its characters, in their order."""
 
     hashes: NDArray[np.uint64]
     places: NDArray[np.int64]  # First character of each in the normal form.
 
     def packed(self) -> bytes:
-        """Write the distinct hashes as members hold them, ascending."""
+        """Return the distinct hashes as bytes, ascending, 8 bytes each, as member cells hold them."""
         return np.unique(self.hashes).astype(">u8").tobytes()
 
 
 class Batch:
-    """Some texts as code points, in the form of an index; one thread at a time."""
+    """Some texts as arrays of code points, from which words, sketches and passages are computed.
+
+    `form` is the version of normalisation that the index uses. Only one thread at a time may use a batch.
+    """
 
     def __init__(self, texts: Sequence[str], form: TextForm = FORM) -> None:
         self.texts = texts
@@ -152,7 +167,11 @@ class Batch:
             forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
 
     def count(self, *, folded: bool, seed: int) -> CountedWords:
-        """Count the words of the texts: all words of the `folded` form, or else words of two characters or more."""
+        """Return the words of the texts with their counts.
+
+        `folded` takes all words of the folded form (lower case, simplified); else words of two characters or more are
+        taken, as written.
+        """
         form = partial(canonical, folded=folded, form=self.form)
         if not folded:
             points, offsets = self._completed(self.points, self.offsets, characters.COMPOSED, form)
@@ -172,7 +191,7 @@ class Batch:
         return _counted(points, starts, stops, before, seed)
 
     def shingles(self, size: int, *, seed: int) -> CountedWords:
-        """Count the runs of `size` characters of the normal forms; a shorter text is one."""
+        """Return the runs of `size` characters (shingles) of the normal forms, counted; a shorter text is one run."""
         normal, ends = self._normal()
         lengths = np.diff(ends)
         numbers = np.where(lengths > 0, np.maximum(lengths - size + 1, 1), 0)
@@ -182,12 +201,16 @@ class Batch:
         return _counted(normal, starts.astype(np.uint32), stops.astype(np.uint32), before, seed)
 
     def normal_forms(self) -> list[str]:
-        """Return the texts as `normalize` does, several times as fast."""
+        """Return the normal forms of the texts, equal to those by `normalize` and several times as fast."""
         normal, ends = self._normal()
         return _between(normal, ends[:-1], ends[1:])
 
     def sketch(self, bands: int = 0, bins: int = 0) -> Sketched:
-        """Sketch and digest the texts; each has as many segments as `bands` says, hashes of `bins` minima each."""
+        """Return the sketches and digests of the texts, with the hashes of `bands` bands of `bins` minima each.
+
+        A sketch is made of the smallest hash (minimum) of the text's shingles in each of 512 ranges of hashes; a band
+        is a group of these minima.
+        """
         normal, ends = self._normal()
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)
@@ -201,7 +224,10 @@ class Batch:
         return Sketched(sketches, np.diff(ends), segments, counts, digests)
 
     def passages(self, length: int, gram: int) -> list["Passages"]:
-        """Choose hashes of runs of `gram` characters so that texts which share `length` characters share one."""
+        """Return for each text the hashes of some of its runs of `gram` characters, chosen by winnowing.
+
+        Texts that share a run of `length` characters have at least one of these hashes in common.
+        """
         normal, ends = self._normal()
         hashes, places = np.empty(len(normal), np.uint64), np.empty(len(normal), np.int64)
         counts = np.zeros(len(self.texts), np.int64)
@@ -219,7 +245,10 @@ class Batch:
         return self._normal_form
 
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""
+        """Return the code points of the texts in the form called `name`, and where each text ends, after a 0.
+
+        The form is made by a table, and by the function `form` for texts that need more than a table.
+        """
         if self.form.fold:
             name = f"{name}_{self.form.fold}"
         table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
@@ -232,7 +261,7 @@ class Batch:
     def _completed(
         self, points: NDArray[np.uint32], ends: NDArray[np.int64], kind: int, form: Callable[[str], str]
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Put the forms of those texts in place that have a character of a kind."""
+        """Return code points and ends again, with `form` applied to the texts that have a character of this kind."""
         if not (self.kinds & kind).any():
             return points, ends
         parts = [
@@ -245,9 +274,10 @@ class Batch:
 
 
 def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
-    """Return the document frequency of each word that occurs in at least two texts; `parts`: their `distinct` words.
+    """Return for each word the number of texts it occurs in; words of a single text are left out.
 
-    No other word becomes a string: of the words of a sample most are in one text.
+    `parts` are the words of several batches of texts, each made by `distinct`. Only the words returned become strings:
+    most words of a sample are in one text.
     """
     hashes = np.concatenate([part.hashes for part in parts])
     _, first, word = np.unique(hashes, return_index=True, return_inverse=True)
@@ -262,12 +292,15 @@ def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
 
 
 def batches(texts: Sequence[str], form: TextForm = FORM) -> Iterator[Batch]:
-    """Divide texts into batches, at least one, in their order."""
+    """Divide texts into batches of some 131,000 characters, in their order; there is at least one batch."""
     return (Batch(some, form) for some in divided(list(map(exact, texts)), BATCH))
 
 
 def divided(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Divide texts into parts, at least one, of at most so many characters, unless one text has more."""
+    """Divide texts, in their order, into lists of at most `most` characters together.
+
+    A longer text is alone in its list. There is at least one list.
+    """
     start = characters = 0
     for number, text in enumerate(texts):
         if characters and characters + len(text) > most:
@@ -278,7 +311,7 @@ def divided(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
-    """Cut a text into the tokens of ``jieba.lcut``, or into those of another kind (see `segment`).
+    """Return the tokens of a text: those of ``jieba.lcut``, or of another kind such as `segment.WORDS`.
 
     Examples
     --------
@@ -291,14 +324,20 @@ def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
 
 
 def canonical(text: str, *, folded: bool, form: TextForm = FORM) -> str:
-    """Bring a text into the form that is cut into words."""
+    """Return a text in the form in which it is cut into words: `folded` or as written.
+
+    As written is Unicode's form NFC. Folded is NFKC in lower case, with simplified Chinese characters if `form` says
+    so.
+    """
     dropped = characters.FORMAT | characters.IGNORABLE if form.version > 1 else characters.FORMAT
     composed = normal_form("NFKC" if folded else "NFC", _with_kind(text, dropped, 0)).replace(JOINER, "")
     return _fold(composed.lower(), form) if folded else composed
 
 
 def normalize(text: str, form: TextForm = FORM) -> str:
-    """Normalise a text: NFKC, lower case, simplified, letters, numbers and marks alone (see schema/README.md).
+    """Return the normal form of a text: only its letters, numbers and marks, in lower case (see schema/README.md).
+
+    It is NFKC, with simplified Chinese characters if `form` says so.
 
     Examples
     --------
@@ -324,9 +363,9 @@ def _with_kind(text: str, kind: int, expected: int) -> str:
 
 
 def bounded_word(word: str) -> str:
-    """Return a word; a longer one than `MAX_WORD` is shortened to its beginning and a digest.
+    """Return a word as it is, or, if it is longer than `MAX_WORD`, its beginning followed by a digest of the whole.
 
-    A letter with so many marks is shortened before, in the same way.
+    A letter with as many combining marks is shortened before, in the same way.
     """
     if len(word) <= MAX_WORD:
         return word
@@ -343,7 +382,7 @@ def _bounded(word: str) -> str:
 
 
 def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
-    """Return the 64-bit hash by which each word votes in a SimHash."""
+    """Return the 64-bit hash of each word, whose bits are the word's votes in a SimHash."""
     points, offsets = _points(words)
     ends = offsets.astype(np.uint32)
     return hash_between(points, ends[:-1], ends[1:].copy(), seed)
@@ -352,12 +391,15 @@ def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
 def hash_between(
     points: NDArray[np.uint32], starts: NDArray[np.uint32], stops: NDArray[np.uint32], seed: int
 ) -> NDArray[np.uint64]:
-    """Return the 64-bit hash by which each word votes in a SimHash; `starts` and `stops` are overwritten."""
+    """Return the 64-bit hashes of words, whose bits are their votes in a SimHash; word i is from starts[i] to stops[i].
+
+    The arrays `starts` and `stops` are overwritten.
+    """
     return _counted(points, starts, stops, np.arange(len(starts) + 1), seed).hashes
 
 
 def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the code points of texts one after the other, and the offset of each text, then that of the end."""
+    """Return the code points of all texts as one array, and the offset at which each text begins, then the end."""
     encoded = bytearray("".join(texts).encode("utf-32-le", "surrogatepass"))
     points = np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
     # A subclass of str may tell another length than that of its characters.
@@ -365,7 +407,7 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
 
 
 def _buffers(*arrays: NDArray[Any]) -> tuple[memoryview, ...]:
-    """Return arrays as the kernel takes them."""
+    """Return arrays as memoryviews, which the functions of the kernel take."""
     return tuple(array.data for array in arrays)
 
 
@@ -393,7 +435,10 @@ def _counted(
     before: NDArray[np.int64],
     seed: int,
 ) -> CountedWords:
-    """Count the words of texts; `starts` and `stops` are overwritten."""
+    """Hash the words of texts, and count equal ones in each text; text i has the words before[i] to before[i + 1].
+
+    The arrays `starts` and `stops`, of all words, are overwritten.
+    """
     size = len(starts)
     hashes, counts, offsets = np.empty(size, np.uint64), np.empty(size, np.intc), np.empty(len(before), np.int64)
     votes.Features(*_buffers(hashes, counts, offsets, points, starts, stops)).count(before.data, seed)

@@ -1,7 +1,7 @@
-"""Stand-ins for Cython where the kernel runs without it: types and decorators that do nothing.
+"""Stand-ins for Cython's types and decorators, which do nothing, for a kernel that runs without being compiled.
 
-The build hook gives the compiler ``import cython`` in place of the import of this module. Annotations are not
-evaluated here, and integers do not wrap: the modules mask the bits that C would cut off.
+The build hook gives the compiler ``import cython`` in place of the import of this module. Annotations are not evaluated
+here, and integers do not wrap: the modules mask the bits that C would cut off.
 """
 
 import builtins
@@ -24,17 +24,17 @@ void = Any
 
 
 def declare(_to: Any, value: T) -> T:
-    """Return the value of a constant; a compiled module gives it the type of C."""
+    """Return `value` unchanged; where the module is compiled, Cython makes it a constant with a type of C."""
     return value
 
 
 def cast(_to: Any, value: float) -> Any:
-    """Return the integer that a number, which is not too large for it, becomes."""
+    """Return a number as an integer; where the module is compiled, Cython converts it to the type of C."""
     return builtins.int(value)
 
 
 class _Nothing(nullcontext[None]):
-    """A decorator and a context manager without effect."""
+    """A decorator and a context manager without effect, in the place of Cython's, such as ``nogil``."""
 
     def __call__(self, thing: T) -> T:
         return thing

@@ -1,4 +1,4 @@
-"""Votes: the words of a text are hashed, counted and weighed, and each bit of their hashes is decided by a sum.
+"""SimHash: the words of a text are hashed, counted and weighed, and their weighted votes decide each bit.
 
 A word is known by the first 64 bits of MurmurHash3 x64 128 (Appleby 2011) of its UTF-8 bytes, the hash that votes:
 words of an equal hash would be one feature. Weights are integers of 1/65,536, so that no sum depends on an order.
@@ -48,7 +48,7 @@ def _final(value: cython.ulonglong) -> cython.ulonglong:
 def _murmur3(
     points: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, seed: cython.ulonglong
 ) -> cython.ulonglong:
-    """Hash code points as UTF-8."""
+    """Return the hash of the code points from start to stop: of their UTF-8 bytes, by MurmurHash3, 64 bits."""
     first: cython.ulonglong = seed
     second: cython.ulonglong = seed
     key1: cython.ulonglong = 0
@@ -99,7 +99,10 @@ def _murmur3(
 def weight_of(
     keys: cython.ulonglong[::1], values: cython.double[::1], other: cython.double, key: cython.ulonglong
 ) -> cython.double:
-    """Return the weight of a word by its hash: that in the tables that `insert_weights` filled, or the other one."""
+    """Return the weight of the word with the hash `key`, or `other` if the tables have no such word.
+
+    `insert_weights` has filled the tables `keys` and `values`.
+    """
     mask: cython.ulonglong = keys.shape[0] - 1
     at: cython.ulonglong = key & mask
     while keys[at] != 0:
@@ -112,7 +115,10 @@ def weight_of(
 def insert_weights(
     keys: cython.ulonglong[::1], values: cython.double[::1], hashes: cython.ulonglong[::1], weights: cython.double[::1]
 ) -> None:
-    """Put weights into tables of zeros, whose length is a power of two and twice that of the weights."""
+    """Put the weights of words, by their hashes, into the two arrays of a hash table, which are zeros.
+
+    The length of the arrays is a power of two, and at least twice the number of weights.
+    """
     mask: cython.ulonglong = keys.shape[0] - 1
     for number in range(hashes.shape[0]):
         at = hashes[number] & mask
@@ -125,10 +131,11 @@ def insert_weights(
 @cython.final
 @cython.cclass
 class Features:
-    """The distinct words of texts, and their votes; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
+    """The distinct words (features) of texts, counted, and the fingerprints computed from them.
 
-    `count` fills `hashes` and `counts`, which are as long as there are words: how often each word occurs in its text.
-    Starts and stops in the code points of the texts are those of all words, and after `count` of the distinct ones.
+    Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``. `count` fills `hashes` and `counts`, how often each
+    word occurs in its text; both are as long as there are words. `starts` and `stops`, in the code points of the texts,
+    are those of all words, and after `count` of the distinct ones.
     """
 
     hashes: cython.ulonglong[::1]
@@ -147,7 +154,7 @@ class Features:
         self.hashes, self.counts, self.offsets, self.points, self.starts, self.stops = buffers
 
     def count(self, before: cython.longlong[::1], seed: cython.ulonglong) -> None:
-        """Hash the words of each text and merge equal ones; text i has the words before[i] to before[i + 1]."""
+        """Hash the words of each text and count equal ones; text i has the words ``before[i]`` to ``before[i + 1]``."""
         most: cython.longlong = 0
         for text in range(before.shape[0] - 1):
             most = max(most, before[text + 1] - before[text])
@@ -186,10 +193,11 @@ class Features:
         other: cython.double,
         top: cython.Py_ssize_t,
     ) -> None:
-        """Write the fingerprint of each text, and how many of its features voted.
+        """Write the fingerprint of each text to `simhashes`, and the number of its words that voted to `features`.
 
-        The `top` heaviest features vote, with `top` 0 all; of equal weights the first word in order goes first. The
-        number is 0 if the votes for and against are equal at every bit, and -1 if a sum is too large for 64 bits.
+        The weights of words are in the hash table `keys`, `values`; any other word has the weight `other`. The `top`
+        heaviest features vote, with `top` 0 all; of equal weights the first word in order goes first. The number is 0
+        if the votes for and against are equal at every bit, and -1 if a sum is too large for 64 bits.
         """
         self.weights = memoryview(bytearray(8 * self.hashes.shape[0] + 8)).cast("d")
         self.heap = memoryview(bytearray(4 * min(top, self.hashes.shape[0]) + 4)).cast("i")
@@ -217,7 +225,7 @@ class Features:
     @cython.cfunc
     @cython.nogil
     def _add_up(self, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, top: cython.Py_ssize_t) -> cython.int:
-        """Add up the weights of a text's features, and return how many count, or -1 where they are too large."""
+        """Add up the votes of a text's words in `sums`; return how many voted, -1 if their weights are too large."""
         is_cut: cython.bint = 0 < top < stop - first
         total: cython.double = 0.0
         voted: cython.int = 0
@@ -253,7 +261,7 @@ class Features:
     @cython.cfunc
     @cython.nogil
     def _is_lighter(self, a: cython.int, b: cython.int) -> cython.bint:
-        """Return whether feature a counts for less than feature b: it weighs less, or as much and its word is later."""
+        """Return whether feature a comes after feature b: it has less weight, or as much and a later word in order."""
         if self.weights[a] != self.weights[b]:
             return self.weights[a] < self.weights[b]
         place_a = self.starts[a]
@@ -268,7 +276,7 @@ class Features:
     @cython.cfunc
     @cython.nogil
     def _sink(self, at: cython.Py_ssize_t, number: cython.int, top: cython.Py_ssize_t) -> cython.void:
-        """Put a number into a place of the heap or below it."""
+        """Put feature `number` into the heap of the heaviest features, at position `at` or below it."""
         child = 2 * at + 1
         while child < top:
             if child + 1 < top and self._is_lighter(self.heap[child + 1], self.heap[child]):

@@ -1,4 +1,4 @@
-"""Winnowing: a few hashes of the runs of characters of a normal form, of which every long shared run has one.
+"""Winnowing: choose a few hashes of a text's runs of characters so that texts with a long run in common share one.
 
 Of each window of hashes the smallest is chosen (Schleimer, Wilkerson, Aiken 2003, Winnowing: local algorithms for
 document fingerprinting). Two texts that share a run of ``gram + window - 1`` characters share all hashes of a window,
@@ -36,11 +36,12 @@ def winnow(
     gram: cython.Py_ssize_t,
     window: cython.Py_ssize_t,
 ) -> None:
-    """Write the chosen hashes of texts one behind the other, the place of each in `normal`, and how many a text has.
+    """Choose hashes of the runs of `gram` characters of each text, and write them with their places and numbers.
 
-    The normal form of a text ends where `ends` says, behind a 0. `hashes` and `places` need room for a hash a
-    character. A text with fewer hashes than a window has one, the smallest. A window keeps the place that the one
-    before it has chosen, unless it has a smaller hash.
+    `hashes` and `places` get the chosen hashes of all texts, and where each run begins in `normal`; both need room for
+    one hash a character. `counts` gets how many hashes each text has. The normal form of text i is from ``ends[i]`` to
+    ``ends[i + 1]``. Of each `window` consecutive hashes the smallest is chosen. A text with fewer hashes than a window
+    has one, the smallest. A window keeps the place that the one before it has chosen, unless it has a smaller hash.
     """
     recent: cython.ulonglong[::1] = memoryview(bytearray(8 * window)).cast("Q")
     size: cython.Py_ssize_t = 0

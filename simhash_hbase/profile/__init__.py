@@ -1,4 +1,4 @@
-"""The profile: the frozen options of an index, and the rule by which two documents match."""
+"""The profile of an index, its options that never change, and the rule by which two documents match."""
 
 from typing import TYPE_CHECKING
 

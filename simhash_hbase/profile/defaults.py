@@ -1,4 +1,7 @@
-"""Names and defaults of options of an index and of commands that fill it; without numpy, since help imports them."""
+"""Names and default values of the options of an index, and of commands that fill it.
+
+It does not import numpy, since the command line's help imports it.
+"""
 
 from typing import Literal, NamedTuple, TypeVar
 
@@ -41,7 +44,12 @@ GROUP_MB = 256
 
 
 class NearLimits(NamedTuple):
-    """Largest distances of documents that share sketch rows, and the distance above which sketches must agree more."""
+    """Limits of the Hamming distance of documents that share sketch rows (LSH bands), as a preset of `near` sets them.
+
+    `band_distance` has the largest distance of documents that share one sketch row, two, …; `free_distance` is the one
+    above which each further bit requires more similar sketches. A sketch row has a hash of a part (band) of the sketch
+    in its key: very similar texts share one or more.
+    """
 
     band_distance: tuple[int, ...]
     free_distance: int
@@ -72,7 +80,10 @@ GRACE_S = 3600.0
 
 
 class TextForm(NamedTuple):
-    """The form in which texts are sketched, digested and cut into words; by default that of a new index."""
+    """The version of text normalisation, which is used before texts are sketched, digested and cut into words.
+
+    Without arguments it is that of a new index.
+    """
 
     version: int = TEXT_FORM
     """See `Profile.text_form`."""
@@ -88,7 +99,7 @@ LEAST_GRAM = 8
 
 
 def passage_gram(passages: int) -> int:
-    """Return the number of characters of the runs that are hashed, for passages of this number of characters."""
+    """Return the default length, in characters, of the runs that are hashed for passages of this length."""
     return SHORT_GRAM if passages <= MOST_FOR_SHORT_GRAM else LONG_GRAM
 
 
@@ -97,7 +108,10 @@ ITEM_SHARE = 0.5
 
 
 def checked_share(name: str, share: T) -> T:
-    """Return the value of the parameter `name`; raise `InvalidArgument` unless it is a share above 0 and up to 1."""
+    """Return the value of the parameter called `name` if it is a number above 0 and up to 1.
+
+    Otherwise `InvalidArgument` is raised.
+    """
     if not (isinstance(share, int | float) and 0 < share <= 1):
         raise InvalidArgument(f"{name} is {short_repr(share)}: wanted a share above 0 and up to 1", parameter=name)
     return share

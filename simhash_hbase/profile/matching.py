@@ -1,4 +1,4 @@
-"""Distance and similarity of two documents, and the rules by which they match: no other module has limits for these."""
+"""Distance and similarity of two documents, and the rules by which they match; no other module has limits for these."""
 
 from math import isnan
 from typing import Annotated, NamedTuple, overload
@@ -20,7 +20,7 @@ BandDistance = Annotated[tuple[Bits, ...], msgspec.Meta(min_length=1)]
 
 
 class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
-    """The rule by which a candidate counts as a near-duplicate.
+    """The rule that decides whether two documents are near-duplicates: ``distance``, ``verified`` or ``copied``.
 
     Notes
     -----
@@ -51,26 +51,35 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> int:
-        """Most bits between two documents that share a block row, for them to be candidates."""
+        """The largest distance, in bits, at which documents that share a block row are candidates, to be judged.
+
+        A block row has some blocks of a fingerprint in its key: documents that share one agree in these bits.
+        """
         return max(self.distance, self.radius) if self.match != "distance" else self.distance
 
     @property
     def band_reach(self) -> BandDistance | None:
-        """Most bits between candidates that share one sketch row, two, …; None: no sketch rows are read."""
+        """The largest distances, in bits, of candidates that share one sketch row, two, …; None: none are read.
+
+        A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share one or more.
+        """
         return self.band_distance if self.match != "distance" else None
 
     @property
     def farthest(self) -> int:
-        """Most bits in which two documents that both have sketches may differ."""
+        """The largest distance, in bits, at which two documents can match if both have sketches."""
         return max((self.radius, *(self.band_reach or ()))) if self.match != "distance" else self.distance
 
     def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
-        """Return whether documents at this distance can match by sketches; `by_blocks`: they share a block row."""
+        """Return whether documents at this distance can match by their sketches.
+
+        `by_blocks` says that they share a block row.
+        """
         reach = max((self.radius if by_blocks else -1, *(self.band_reach or ())))
         return self.match != "distance" and distance <= reach
 
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Return for each distance how much similarity is required beyond `similarity`."""
+        """Return, for each distance in bits, how much similarity is required in addition to `similarity`."""
         free = SIMHASH_BITS if self.free_distance is None else self.free_distance
         return np.maximum(0.0, np.asarray(distances, np.float64) - free) / SKETCH_SCALE
 
@@ -89,7 +98,9 @@ def hamming(a: int, b: int) -> int:
 
 
 def distances(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return the numbers of bits in which fingerprints differ, element by element, with numpy's broadcasting.
+    """Return the numbers of bits in which two arrays of fingerprints differ, element by element.
+
+    The arrays are broadcast as in numpy.
 
     Examples
     --------
@@ -101,7 +112,7 @@ def distances(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint8]
 
 
 class Sketches(NamedTuple):
-    """Sketches of *n* documents, as columns."""
+    """The MinHash sketches of *n* documents, as columns."""
 
     words: NDArray[np.uint64]  # Shape (n, 8).
     shingles: NDArray[np.uint32]  # Numbers of distinct shingles, shape (n,); 0 where a document has no sketch.
@@ -109,12 +120,15 @@ class Sketches(NamedTuple):
 
     @classmethod
     def of_entries(cls, entries: Entries) -> "Sketches":
-        """Return the sketches of analysed documents."""
+        """Return the sketches of analysed documents, without copying them."""
         return cls(entries.sketches, entries.shingles, entries.segments)
 
     @classmethod
     def unpacked(cls, packed: list[bytes], bands: int) -> "Sketches":
-        """Return the sketches in the bytes of member cells; empty bytes are a document without one."""
+        """Return the sketches in the bytes that member cells hold, as `packed` writes them.
+
+        A member cell stands for one document, in the row of its fingerprint. Empty bytes mean that it has no sketch.
+        """
         width, count = sketch_bytes(bands), len(packed)
         octets = np.frombuffer(b"".join([sketch or bytes(width) for sketch in packed]), np.uint8).reshape(count, width)
         words = np.ascontiguousarray(octets[:, :SKETCH_BYTES]).view(">u8").astype(np.uint64)
@@ -123,11 +137,14 @@ class Sketches(NamedTuple):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Whether each document has a sketch, shape (n,)."""
+        """A mask of the documents that have a sketch, shape (n,)."""
         return np.asarray(self.shingles > 0)
 
     def packed(self) -> list[bytes]:
-        """Return the bytes of each sketch for its member cell: words, shingles, segments, big-endian; empty: none."""
+        """Return the bytes of each sketch, as a document's member cell holds them; empty for a document without sketch.
+
+        They are its 8 words, the number of shingles and the segments of its sketch rows, all big-endian.
+        """
         width = sketch_bytes(self.segments.shape[1])
         octets = np.empty((len(self.shingles), width), np.uint8)
         octets[:, :SKETCH_BYTES] = np.ascontiguousarray(self.words, ">u8").view(np.uint8)
@@ -136,28 +153,34 @@ class Sketches(NamedTuple):
         return [packed[at : at + width] if has else b"" for at, has in zip(starts, self.present.tolist(), strict=True)]
 
     def and_of(self, other: "Sketches") -> "Sketches":
-        """Return these sketches, followed by those of other documents."""
+        """Return these sketches followed by the `other` ones."""
         words, shingles = np.concatenate([self.words, other.words]), np.concatenate([self.shingles, other.shingles])
         return Sketches(words, shingles, np.concatenate([self.segments, other.segments]))
 
     def at(self, rows: NDArray[np.intp]) -> "Sketches":
-        """Return the sketches of the documents at some positions."""
+        """Return the sketches of the documents at these positions."""
         return Sketches(self.words[rows], self.shingles[rows], self.segments[rows])
 
 
 def joined_within(limits: BandDistance, shared: NDArray[np.intp]) -> NDArray[np.int8]:
-    """Return the most bits between candidates by the number of sketch rows that they share; -1 where it is 0."""
+    """Return the largest distance, in bits, at which pairs are candidates, from how many sketch rows each pair shares.
+
+    It is -1, so that no distance is near enough, for a pair that shares none.
+    """
     return np.array((-1, *limits), np.int8)[np.minimum(shared, len(limits))]
 
 
 def estimated_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Return estimated Jaccard similarities of texts, from words of sketches, shape (…, 8), by numpy's broadcasting."""
+    """Return estimated Jaccard similarities of texts, 0 to 1, from the words of their sketches, shape (…, 8).
+
+    The two arrays are broadcast as in numpy.
+    """
     differing = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
     return np.asarray(np.maximum(0.0, 1.0 - differing / SKETCH_SCALE), np.float64)
 
 
 def estimated_containment(similarity: float | None, own: int, other: int) -> float | None:
-    """Return the estimated share of a text's distinct shingles that another text has, to four decimals.
+    """Return the estimated share of a text's distinct shingles that another text has, too, to four decimals.
 
     Two sets of n and m shingles with a Jaccard similarity of J share J (n + m) / (1 + J) of them (Broder 1997, On the
     resemblance and containment of documents): as a share of the first set at least J, and at most 1.
@@ -197,7 +220,7 @@ def rounded(share: float) -> float: ...
 @overload
 def rounded(share: float | None) -> float | None: ...
 def rounded(share: float | None) -> float | None:
-    """Return a similarity or a share as all answers have it: with four decimals.
+    """Return a similarity or share rounded to four decimals, as all answers have it; None stays None.
 
     Examples
     --------
@@ -210,9 +233,10 @@ def rounded(share: float | None) -> float | None:
 def judge(
     rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches, *, by_blocks: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return for each pair of documents whether it matches by the rule, and its similarity, NaN without both sketches.
+    """Return for each pair of documents whether it matches by the rule, and its estimated similarity.
 
-    `distances` are those of the fingerprints, and `by_blocks` is true for pairs that share a block row.
+    `distances` are those of the pairs' fingerprints, and `by_blocks` is true for pairs that share a block row. The
+    similarity is NaN unless both documents have a sketch.
     """
     similarities = estimated_similarity(a.words, b.words)
     both = a.present & b.present
@@ -230,12 +254,17 @@ def judge(
 
 
 def is_rare(others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether each passage is rare, from the number of other fingerprints than the document's that have it."""
+    """Return a mask of the passages (hashed runs of characters) that are rare, so that rule ``copied`` counts them.
+
+    `others` has for each passage how many other fingerprints than the document's own have it.
+    """
     return np.asarray(others < defaults.RARE)
 
 
 def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
-    """Return whether two documents match by rule ``copied``, from the numbers of rare passages in both and in each.
+    """Return whether two documents match by rule ``copied``: by the rare passages (hashed runs) that they share.
+
+    `shared` is the number of rare passages that both have; `own` and `other` are the numbers that each of them has.
 
     Examples
     --------
@@ -247,18 +276,24 @@ def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
 
 
 def known_similarity(similarity: float) -> float | None:
-    """Return a similarity of `judge`, with None in place of NaN, where a sketch is missing."""
+    """Return a similarity that `judge` returned, with None in place of NaN, which stands for a missing sketch."""
     return None if isnan(similarity) else similarity
 
 
 def known_likeness(similarity: float, own: int, other: int) -> tuple[float | None, float | None]:
-    """Return a similarity of `judge` and the containment estimated from it and numbers of shingles, or None twice."""
+    """Return a similarity that `judge` returned, and the containment estimated from it; both None if it is NaN.
+
+    `own` and `other` are the numbers of distinct shingles of the two documents.
+    """
     known = known_similarity(similarity)
     return known, estimated_containment(known, own, other)
 
 
 def accept(rule: MatchRule, distance: int, a: Entries, b: Entries, *, by_blocks: bool) -> tuple[bool, float | None]:
-    """Return whether two documents match by the rule, and their similarity, None without both sketches; see `judge`."""
+    """Return whether two single documents match by the rule, and their estimated similarity; see `judge`.
+
+    The similarity is None unless both have a sketch.
+    """
     own, other = Sketches.of_entries(a), Sketches.of_entries(b)
     accepted, similarities = judge(rule, np.array([distance], np.uint8), own, other, by_blocks=np.array([by_blocks]))
     return bool(accepted[0]), known_similarity(float(similarities[0]))

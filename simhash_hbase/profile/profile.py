@@ -1,4 +1,4 @@
-"""The profile: everything that decides a fingerprint or an answer, frozen in an index when it is created."""
+"""The profile of an index: all options that decide a fingerprint or an answer; they never change after its creation."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -44,9 +44,9 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class ProfileOptions(TypedDict, total=False):
-    """The options that a caller may choose: fields of `Profile`, where each is explained.
+    """The options that a caller may choose when creating an index; the fields of `Profile` explain them.
 
-    Without an option, an index gets the default of the field, or one that fits the other options.
+    An option that is left out has the default of the field, or one that fits the other options.
     """
 
     analyzer: defaults.AnalyzerName
@@ -80,7 +80,7 @@ class ProfileOptions(TypedDict, total=False):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of an index, all checked together.
+    """All options of an index, checked together when the object is made.
 
     Raises
     ------
@@ -218,7 +218,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @classmethod
     def resolve(cls, **options: Unpack[ProfileOptions]) -> "Profile":
-        """Return a profile of some options; one that is None or absent has its default, which may depend on others.
+        """Return the profile for the options that a caller has chosen.
+
+        An option that is None or absent gets its default, which may depend on other options.
 
         Raises
         ------
@@ -281,7 +283,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InvalidProfile(f"profile: {fault}") from error
 
     def replace(self, **fields: object) -> "Profile":
-        """Return a profile with other values of some fields and of the fields that depend on them, checked anew."""
+        """Return a profile with other values of some fields, checked again.
+
+        Fields that depend on these get new values, too.
+        """
         made = {**msgspec.structs.asdict(self), **fields}
         if made["match"] != self.match and "share" not in fields:
             made["share"] = defaults.SHARE if made["match"] == "copied" else None
@@ -302,7 +307,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def rule(self) -> MatchRule:
-        """The match rule of `claim` and `dedup`, and of a query that asks for no other."""
+        """The match rule of the index: for `claim` and `dedup`, and for queries that ask for no other."""
         return MatchRule(
             match=self.match,
             distance=self.distance,
@@ -315,25 +320,28 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def form(self) -> defaults.TextForm:
-        """Version and folding of the form in which texts are sketched, digested and cut into words."""
+        """The version of text normalisation of this index, for sketches, digests and words."""
         return defaults.TextForm(self.text_form, self.fold)
 
     @property
     def blocks(self) -> Scheme:
-        """The block scheme that `scheme` names."""
+        """The block scheme that the option `scheme` names: how fingerprints are cut into the blocks of row keys."""
         return _parsed(self.scheme)
 
     @property
     def ttl_ms(self) -> int | None:
-        """Milliseconds after which a document that was not seen again expires; None: never."""
+        """Time to live in milliseconds: a document not seen again for so long expires; None: never."""
         return None if self.ttl_days is None else round(self.ttl_days * clock.MS_A_DAY)
 
     def is_short(self, features: int, characters: int) -> bool:
-        """Return whether a text is so short that near copies may be missed; 0 stands for an unknown number."""
+        """Return whether a text has so few features or characters that near copies of it may be missed.
+
+        0 stands for an unknown number.
+        """
         return bool(self._are_few(features, characters))
 
     def are_short(self, features: NDArray[np.int32], characters: NDArray[np.int32]) -> list[bool]:
-        """Return for each of several texts whether it is short; see `is_short`."""
+        """Return, for each of several texts, whether it is so short that near copies may be missed; see `is_short`."""
         short: list[bool] = self._are_few(features, characters).tolist()
         return short
 
@@ -342,18 +350,21 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return few_features | ((characters > 0) & (characters < self.short_characters))
 
     def oldest(self, now: int) -> int:
-        """Return the time since which a document must have been seen to count at `now`, both in ms since 1970."""
+        """Return the time in ms since 1970: documents last seen before it have expired at time `now`, in ms, too.
+
+        It is 0 if documents never expire.
+        """
         return 0 if self.ttl_ms is None else now - self.ttl_ms
 
     def encode(self) -> bytes:
-        """Return the profile as JSON with sorted keys, the form in the index row and in answers of the service."""
+        """Return the profile as JSON with sorted keys, in the form that the index stores and the service returns."""
         fields = msgspec.structs.asdict(self).items()
         kept = {name: value for name, value in fields if name not in LATER_FIELDS or value != LATER_FIELDS[name]}
         return msgspec.json.encode(kept, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
-        """Return the profile that `encode` wrote.
+        """Return the profile in bytes that `encode` has written.
 
         Raises
         ------
@@ -366,7 +377,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
 
     def check_same(self, wanted: "Profile") -> None:
-        """Raise an error if the index was made with other options than wanted; an older form of texts is no difference.
+        """Raise an error if the index was made with other options than `wanted`.
+
+        An index with an older form of texts, or without folding, is accepted all the same.
 
         Raises
         ------
@@ -396,7 +409,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
 
     def _former_defaults(self, wanted: "Profile") -> Iterator[str]:
-        """Yield the fields in which an index of 1.0.0 has the default of its time, and another one the present one."""
+        """Yield the names of fields in which an index of version 1.0.0 differs only since the defaults have changed."""
         if self.whole is None and wanted.whole == WHOLE:
             yield "whole"
         is_former = (self.band_distance, self.free_distance) == defaults.FORMER_LIMITS
@@ -466,13 +479,20 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def near_limits(near: defaults.NearName, bands: int) -> defaults.NearLimits:
-    """Return the limits of a preset for this number of bands: the last one is for documents that share all of them."""
+    """Return the limits of distance that a preset of `near` has for this number of bands.
+
+    The last number of `band_distance` is for documents that share all bands. A sketch row has a hash of a part (band)
+    of the sketch in its key: very similar texts share one or more.
+    """
     limits = defaults.NEAR_LIMITS[near]
     return limits._replace(band_distance=limits.band_distance[-bands:])
 
 
 def _band_fields(options: dict[str, object]) -> dict[str, object]:
-    """Return the values of the fields of bands that some options leave open."""
+    """Return the fields of a profile about sketch rows (bands) as the options and the preset `near` decide them.
+
+    Empty if `bands` is 0.
+    """
     bands, near = options["bands"], options.get("near")
     own = [name for name in defaults.NearLimits._fields if options.get(name) is not None]
     if near is not None and own:

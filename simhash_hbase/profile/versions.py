@@ -1,4 +1,4 @@
-"""Versions of the libraries that an index depends on: a profile names those of the machine that made it."""
+"""Versions of the libraries on which the results of an index depend; its profile records those at its creation."""
 
 import unicodedata
 from contextlib import suppress
@@ -7,12 +7,12 @@ _EXTRACTORS = ("trafilatura", "lxml")
 
 
 def installed_versions(*, jieba: bool) -> dict[str, str]:
-    """Return the versions of the libraries that fingerprints depend on."""
+    """Return the installed versions, by name, on which fingerprints depend: of Unicode, and with `jieba` of jieba."""
     return {"unicode": unicodedata.unidata_version, **(_versions_of("jieba") if jieba else {})}
 
 
 def extractor_versions() -> dict[str, str]:
-    """Return the versions of the libraries that the main text of a page depends on."""
+    """Return the installed versions, by name, of the libraries that extract the main text of web pages."""
     return _versions_of(*_EXTRACTORS)
 
 

@@ -1,1 +1,1 @@
-"""Texts side by side: `explain`, and the report of a corpus, an HTML file that loads nothing from elsewhere."""
+"""HTML reports: the comparison of two documents (`explain`), and the results on a corpus; no page loads other files."""

@@ -1,4 +1,4 @@
-"""The differences of two texts, word by word, for people: aligned, and arranged in rows of two columns."""
+"""Word-by-word differences of two texts, for people: aligned, and arranged in rows of two columns."""
 
 import re
 import unicodedata
@@ -19,7 +19,10 @@ _LEVELS = 20
 
 
 class Difference(NamedTuple):
-    """A stretch of sequence a, and the other stretch of b in its place; both half-open, one may be empty."""
+    """A difference of two sequences: a range of `a`, and the range of `b` in its place.
+
+    The ranges are half-open, and one of them may be empty.
+    """
 
     start_a: int
     stop_a: int
@@ -28,7 +31,10 @@ class Difference(NamedTuple):
 
 
 def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> list[Difference]:
-    """Return the stretches in which two sequences differ, in order.
+    """Return the ranges in which two sequences of words differ, in order.
+
+    `cells` is the number of pairs of words up to which two ranges are compared whole; longer ones are compared part by
+    part, and may differ more than needed.
 
     Examples
     --------
@@ -46,7 +52,10 @@ def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> li
 
 
 def _pairs(a: Sequence[str], b: Sequence[str], cells: int, levels: int = _LEVELS) -> Iterator[tuple[int, int]]:
-    """Yield the positions, in a and in b, of the items that are aligned as equal."""
+    """Yield the positions in `a` and `b` of the items that are aligned with an equal one, in order.
+
+    Ranges of more than `cells` pairs are cut into parts first, at most `levels` times.
+    """
     head = _common(zip(a, b, strict=False))
     tail = _common(zip(reversed(a[head:]), reversed(b[head:]), strict=False))
     stop_a, stop_b = len(a) - tail, len(b) - tail
@@ -73,7 +82,7 @@ def _common(pairs: Iterator[tuple[str, str]]) -> int:
 
 
 def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions, in a and in b, of the items of a longest common subsequence."""
+    """Return the positions in `a` and `b` of the items that make up a longest common subsequence."""
     places = dict.fromkeys(a, 0)
     for at, item in enumerate(b):
         if item in places:
@@ -100,7 +109,10 @@ def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions, in a and in b, of as many items as possible that occur once in each, in one order."""
+    """Return the positions in `a` and `b` of items that occur once in each and come in the same order in both.
+
+    There are as many of them as possible. Long texts are cut there.
+    """
     single = {item for item, times in Counter(b).items() if times == 1}
     place = {item: at for at, item in enumerate(b) if item in single}
     once = {item for item, times in Counter(a).items() if times == 1}
@@ -126,7 +138,7 @@ Kind = Literal["same", "changed", "left", "right"]
 
 
 class TextPiece(NamedTuple):
-    """A stretch of the left text, and the stretch of the right text that is aligned with it."""
+    """A piece of the left text with the piece of the right text that is aligned with it, and how they differ."""
 
     kind: Kind
     """``same``: the words are equal, though the blanks between them need not be; ``changed``: other words stand in
@@ -147,15 +159,15 @@ _CHAFF = 3
 
 
 def word_differences(a: str, b: str) -> list[TextPiece]:
-    r"""Return the pieces of two texts, from beginning to end, aligned by their words.
+    r"""Return the pieces of two texts, from beginning to end, aligned word by word.
 
-    Words are compared as they are written; Chinese is cut into them by jieba. Blanks belong to the word before them
+    Words are compared as they are written; Chinese is cut into words by jieba. Blanks belong to the word before them
     and are not compared, so that a text that was only wrapped anew has no differences. As few words as possible are
     marked, but for the reader's sake a short run of equal words is marked with the changes around it, if both are at
     least three times as long. Nothing is left out of long texts: with more than 2 ** 28 pairs of words between common
-    beginning and common end (16,000 words each) they are compared part by part (see `align`), and then more words
-    than needed may be marked. Time grows with the product of the lengths up to there, a tenth of a second, and
-    about linearly beyond.
+    beginning and common end (16,000 words each) they are compared part by part (see `align`), and then more words than
+    needed may be marked. Time grows with the product of the lengths up to there, a tenth of a second, and about
+    linearly beyond.
 
     Examples
     --------
@@ -192,7 +204,7 @@ def word_differences(a: str, b: str) -> list[TextPiece]:
 
 
 def words(text: str) -> list[tuple[str, str]]:
-    """Return the words and marks of punctuation of a text, each with the blanks after it.
+    """Return the words and punctuation marks of a text, each with the white space after it.
 
     Examples
     --------
@@ -214,7 +226,10 @@ def words(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=1 << 16)  # A comparison takes a quarter to a third less time by it.
 def _belongs(before: str, after: str) -> bool:
-    """Return whether two characters are of one word, although jieba has cut there: it cuts unknown letters singly."""
+    """Return whether two neighbouring characters belong to one word although jieba has cut between them.
+
+    jieba cuts letters that it does not know one by one.
+    """
     if _JOINER in (before, after) or unicodedata.category(after)[0] == "M":
         return True
     are_letters = all(each.isalnum() or unicodedata.category(each)[0] == "M" for each in (before, after))
@@ -225,7 +240,11 @@ Words = Sequence[tuple[str, str]]
 
 
 def _steps(text: Words, start: int, stop: int, floor: int) -> int:
-    """Return the number of words that a stretch must move back to begin a sentence; 0 if it cannot."""
+    """Return by how many words to move a range of inserted words back, so that it begins with a sentence.
+
+    The comparison is as correct after the move. The range must not begin before the word `floor`. 0 means that it
+    cannot be moved so.
+    """
     for steps in range(min(stop - start, start - floor + 1)):
         word, blanks = text[start - steps - 1]
         if not word or word[-1] in _SENTENCE_ENDS or "\n" in blanks:
@@ -236,7 +255,7 @@ def _steps(text: Words, start: int, stop: int, floor: int) -> int:
 
 
 def _without_chaff(changes: Sequence[Difference], left: Sequence[str], right: Sequence[str]) -> list[Difference]:
-    """Return the changes, joined where so little equal text is between two that it is equal by chance."""
+    """Join neighbouring changes that have so little equal text between them that it is equal by chance; return them."""
     # The characters before each word, blanks left out.
     sizes_left, sizes_right = (list(accumulate(map(len, side), initial=0)) for side in (left, right))
 
@@ -268,7 +287,10 @@ other blanks."""
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """The numbers of characters that are left out of two texts between shown rows."""
+    """The numbers of characters of both texts that a page leaves out between two rows.
+
+    `equal` says whether these parts of the texts are the same.
+    """
 
     left: int
     right: int
@@ -286,7 +308,7 @@ _CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]
 
 
 def pair_rows(pieces: Iterable[TextPiece]) -> list[TextRow]:
-    """Return the rows in which a page shows two texts side by side; gaps count the characters that are left out."""
+    """Return the rows of a page that shows two texts side by side, with a `Gap` where text is left out."""
     rows: list[TextRow] = []
     room = SHOWN_CHARACTERS
     left = right = 0
@@ -338,7 +360,7 @@ def _rows(pieces: Iterable[TextPiece]) -> Iterator[TextRow]:
 
 
 def _chunks(left: str, right: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of two texts that differ in blanks only, cut at ends of lines and sentences of the left one."""
+    """Yield the chunks of two texts that differ in white space only, cut at ends of lines and of sentences."""
     if left == right:
         yield from ((chunk, chunk) for chunk in _CHUNK.findall(left))
         return

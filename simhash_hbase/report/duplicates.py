@@ -1,4 +1,4 @@
-"""The duplicates of a corpus in a temporary database: grouped, ranked and counted on the disk."""
+"""The duplicates found in a corpus, in a temporary SQLite database, where reports group, rank and count them."""
 
 import sqlite3
 import tempfile
@@ -12,7 +12,10 @@ from simhash_hbase.files.local import placed_database
 
 
 class DecisionRecord(msgspec.Struct):
-    """The decision about one document, as `dedup` prints it; `of` is the kept document, None for an original."""
+    """The decision about one document, as a line of the output of `dedup`.
+
+    `of` is the id of the kept document, None for an original.
+    """
 
     id: str
     of: str | None = None
@@ -23,16 +26,16 @@ class DecisionRecord(msgspec.Struct):
 
 
 def read_decisions(lines: Iterable[bytes]) -> Iterator[DecisionRecord]:
-    """Yield the decisions in JSON lines that `dedup` printed."""
+    """Yield the decisions in the JSON lines that `dedup` has written."""
     return map(msgspec.json.Decoder(DecisionRecord).decode, lines)
 
 
 @contextmanager
 def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
-    """Yield a temporary SQLite database with the duplicates among decisions, in the table ``duplicate``.
+    """Return a context manager for a temporary SQLite database with the duplicates in the table ``duplicate``.
 
-    It is in the folder for temporary files, so memory does not grow with the corpus. Its table ``title`` is for the
-    titles of documents, and empty.
+    `lines` are the decisions that `dedup` has written. The database is a file, so memory does not grow with the corpus.
+    Its table ``title`` is for the titles of documents, and empty.
     """
     with (
         tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,

@@ -1,4 +1,4 @@
-"""The comparison that `explain` shows: distance, similarity, joining tables and differing features of two documents."""
+"""The comparison of two documents that `explain` shows: distance, similarity, shared block rows, differing features."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ WeightedFeatures = Sequence[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class ComparedDocument:
-    """One of the two documents that `compare` compares."""
+    """One of the two documents that are compared: its name, its analysis and its features, if they are known."""
 
     name: str
     entries: Entries
@@ -35,7 +35,7 @@ class ComparedDocument:
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "ComparedDocument":
-        """Return the document of a text, analysed; raise `EmptyDocument` if the text has no usable words."""
+        """Return a text as a document to compare, analysed; raise `EmptyDocument` if it has no usable words."""
         analysed = analysis.texts([name], [text])
         if analysed.refused:
             raise EmptyDocument(no_words(name))
@@ -45,7 +45,10 @@ class ComparedDocument:
     def of_features(
         cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis
     ) -> "ComparedDocument":
-        """Return the document of the caller's own weighted features; the weights of a repeated feature add up."""
+        """Return a document to compare from the caller's own weighted features.
+
+        The weights of a repeated feature are added.
+        """
         analysed = analysis.features([name], [features])
         if analysed.refused:
             raise EmptyDocument(f"{name}: {analysed.refused[0]}")
@@ -55,7 +58,7 @@ class ComparedDocument:
         return cls(name, analysed.entries, list(weights.items()))
 
     def with_metadata(self, metadata: Metadata | None) -> "ComparedDocument":
-        """Return the document with metadata, of which only the field counts on which near copies must agree."""
+        """Return the document with this metadata, for an index in which near copies must agree in a metadata field."""
         return replace(self, entries=replace(self.entries, metadata=[metadata]))
 
     @property
@@ -64,7 +67,7 @@ class ComparedDocument:
         return int(self.entries.simhashes[0])
 
     def misses_sketches(self, other: "ComparedDocument") -> bool:
-        """Return whether sketches cannot be compared since one document is a stored copy, whose sketch is not kept."""
+        """Return whether sketches cannot be compared as one document is a stored duplicate: its sketch is not kept."""
         sides = (self, other)
         sketched = all(side.decision or side.entries.sketched[0] for side in sides)
         return sketched and any(side.decision for side in sides)
@@ -73,11 +76,11 @@ class ComparedDocument:
 def compare(
     a: ComparedDocument, b: ComparedDocument, profile: Profile, passages: PassagePair | None = None
 ) -> dict[str, object]:
-    """Return the fields that `explain` shows of two documents; None for values that need the sketch of a stored copy.
+    """Return the comparison of two documents as the fields that `explain` shows.
 
-    `passages` compares the passages of both under rule ``copied``, which takes an index; without it ``found`` is None
-    where passages decide. ``agrees`` is None where a document has no value in the field on which near copies must
-    agree: it may be a copy of any document.
+    A value that would need the sketch of a stored copy, which is not kept, is None. `passages` compares the passages of
+    both for rule ``copied``, which takes an index; without it ``found`` is None where passages decide. ``agrees`` is
+    None where a document has no value in the field on which near copies must agree: it may be a copy of any document.
     """
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
@@ -85,7 +88,7 @@ def compare(
     unknown = a.misses_sketches(b)
 
     def found(rule: MatchRule) -> tuple[bool | None, float | None]:
-        """Return whether a rule accepts the two documents, None where that is not known, and their similarity."""
+        """Return whether a rule accepts the two documents (None: not known) and their estimated similarity."""
         accepted, similarity = accept(rule, distance, a.entries, b.entries, by_blocks=bool(tables))
         undecided = unknown and not accepted and rule.asks_sketches(distance, by_blocks=bool(tables))
         return None if undecided else accepted, similarity
@@ -134,7 +137,7 @@ def compare(
 
 
 def _agrees(a: ComparedDocument, b: ComparedDocument, field: str) -> bool | None:
-    """Return whether two documents have an equal value in a field; None where one has none."""
+    """Return whether two documents have the same value in a metadata field; None if one of them has no value."""
     one, other = (agreed_value(side.entries.metadata[0], field) for side in (a, b))
     return one == other if one and other else None
 
@@ -142,7 +145,11 @@ def _agrees(a: ComparedDocument, b: ComparedDocument, field: str) -> bool | None
 def _found_by_passages(
     a: ComparedDocument, b: ComparedDocument, passages: PassagePair | None, *, verified: bool | None
 ) -> bool | None:
-    """Return whether rule ``copied`` joins two documents; None where that is not known."""
+    """Return whether two documents match by rule ``copied``; None if that is not known.
+
+    `passages` compares their passages, None without an index; `verified` is the result by rule ``verified``, for
+    documents with too few passages.
+    """
     if a.decision or b.decision:
         # The index keeps no passages of a copy.
         return None
@@ -154,9 +161,9 @@ def _found_by_passages(
 
 
 def cosine(a: Iterable[GivenFeature], b: Iterable[GivenFeature]) -> float:
-    """Return the cosine of two documents' weights: 0 where nothing is shared or a side weighs nothing.
+    """Return the cosine similarity of the feature weights of two documents; 0 if a document has no weight at all.
 
-    Plain features weigh 1; repeated ones add up.
+    Features without a weight weigh 1; the weights of repeated ones are added.
 
     Examples
     --------
@@ -170,7 +177,7 @@ def cosine(a: Iterable[GivenFeature], b: Iterable[GivenFeature]) -> float:
 
 
 def word_cosine(a: str, b: str) -> float:
-    """Return the cosine of the word counts of two texts, without idf weights.
+    """Return the cosine similarity of the word counts of two texts, without idf weights.
 
     Examples
     --------
@@ -185,11 +192,12 @@ def word_cosine(a: str, b: str) -> float:
 def pulls(
     a: WeightedFeatures, b: WeightedFeatures, differing: int, *, hash: str = "murmur3", seed: int = 0
 ) -> list[tuple[str, float, float, float]]:
-    """Return the features that pull two fingerprints apart: name, weight in a, weight in b, share; most share first.
+    """Return the features that make two fingerprints differ, with the largest share first.
 
-    `differing` has a 1 for each bit that differs. The gap at a differing bit is the sum of the features' weights there,
-    with the signs of their hashes, in `a` less that in `b`; both sides are scaled to length 1, since a fingerprint does
-    not change with the scale. A feature's share is its part in the gaps of all differing bits.
+    Each is (name, weight in a, weight in b, share). `differing` has a 1 for each bit that differs. The gap at a
+    differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less that in `b`;
+    both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's share is its part
+    in the gaps of all differing bits.
     """
     left, right = dict(a), dict(b)
     names = list(dict.fromkeys([*left, *right]))

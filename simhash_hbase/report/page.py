@@ -1,4 +1,4 @@
-"""HTML pages in one file each, with style, script, data and histograms; the pages of a comparison and of figures."""
+"""HTML pages with everything in one file: style, script, data, histograms; the pages of a comparison and of figures."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,16 @@ _SKIP = '<a class="skip" href="#search">Skip to the search box</a>\n'
 
 
 class Section(NamedTuple):
-    """A part of a page, as HTML, with the links to it."""
+    """A part of a page as HTML, and the links to it in the head of the page."""
 
     html: str
     links: Sequence[tuple[str, str]] = ()  # Anchors in it, and their names in the page's head.
 
 
 def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object = None) -> bytes:
-    """Return an HTML page that loads nothing from elsewhere; with `data` it has the script that draws them.
+    """Return an HTML page that needs no other files; the script in it shows `data`, None if there is nothing to show.
 
-    For a browser that prefers Chinese, a script translates the words of the program, not those of documents.
+    In a browser that prefers Chinese, a script translates the words of the program, not those of documents.
     """
     # The service's console has these, too.
     static = files("simhash_hbase.report") / "static"
@@ -65,7 +65,7 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: obj
 
 
 def data_json(data: object) -> str:
-    r"""Return data as JSON for a script element: nothing in it ends the element, or begins another.
+    r"""Return data as JSON that is safe within an HTML script element: it cannot end the element or begin another.
 
     Examples
     --------
@@ -76,23 +76,26 @@ def data_json(data: object) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text, cut to so many characters, with an ellipsis at its end, if it is longer."""
+    """Return a text; if it is longer than this number of characters, cut to it, with an ellipsis at the end."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
 def resource(name: str) -> Template:
-    """Return a file of this package as a template."""
+    """Return a file in this package's folder as a template, such as ``page.html``."""
     return Template(files("simhash_hbase.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def tile(name: str, term: str, number: str, more: str) -> str:
-    """Return the HTML of a tile that shows one number; `name` is its anchor, `more` the line below the number."""
+    """Return the HTML of a tile: a box on a page that shows one number.
+
+    `name` is its anchor, `term` what is counted, `more` the line below the number.
+    """
     content = f'<dt>{term}</dt><dd class="number">{escape(number)}</dd><dd class="rest">{escape(more)}</dd>'
     return f'<div id="{name}">{content}</div>'
 
 
 def tiles(shown: Sequence[str], more: str = "") -> str:
-    """Return the HTML of a page's figures: its tiles, and more HTML below them."""
+    """Return the HTML of a page's section of figures: its tiles (boxes with one number each), then `more` HTML."""
     return f'<section id="figures" aria-label="Figures"><dl class="tiles">{"".join(shown)}</dl>{more}</section>'
 
 
@@ -121,7 +124,11 @@ def histogram(
     bound: tuple[float, str] | None = None,
     counted: str = "duplicates",
 ) -> str:
-    """Return the HTML of a bar chart and of its figures as a table; `bound` is a value to mark, and its label."""
+    """Return the HTML of a bar chart, and of its numbers as a table.
+
+    `bound` is a value to mark on the axis and the mark's label; `counted` says what the heights count, `unit` what the
+    axis measures.
+    """
     most = max(bar.height for bar in bars) or 1
     step = (WIDTH - _LEFT - _RIGHT) / len(bars)
     each = -(-len(bars) // _MOST_TICKS)
@@ -179,7 +186,10 @@ _REACH = {
 
 
 def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
-    """Return an HTML page of two texts, 200,000 characters of each side by side, and of the result of `compare`."""
+    """Return an HTML page that shows two texts side by side, and the result of `compare`, in `compared`.
+
+    At most 200,000 characters of each text are shown.
+    """
     similarity, counts = compared["similarity"], compared["features"]
     rows = pair_rows(word_differences(*(text[:COMPARED_CHARACTERS] for text in texts)))
     sides = ((side, escape(compared[side]["id"]), compared[side]["simhash"]) for side in "ab")
@@ -227,7 +237,7 @@ def _row(row: TextRow) -> str:
 
 
 def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
-    """Return an HTML page of the figures of an index; `index` is its address, without secrets."""
+    """Return an HTML page that shows the figures of an index; `index` is its address without passwords."""
     rule = {
         "verified": f"similarity from {profile.similarity}",
         "copied": f"share of rare passages from {profile.share}",

@@ -1,4 +1,7 @@
-"""The content of a report on a corpus: totals, pairs and clusters; of many pairs a selection that the report states."""
+"""The content of a report on a de-duplicated corpus: totals, pairs and clusters of duplicates.
+
+If there are many pairs, a selection is shown, and the report says which.
+"""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +36,7 @@ _CHANGED = "the input changed while it was read, so there is no report; the deci
 
 @dataclass(frozen=True, kw_only=True)
 class DecidedCorpus:
-    """A corpus that was decided: its decisions, and how to read its documents again."""
+    """A corpus whose documents `dedup` has decided: its decisions, and how to read its documents again."""
 
     lines: Callable[[], Iterable[bytes]]  # Reads the decisions, JSON lines in the order of the input.
     sources: Sequence[str]  # As `simhash_hbase.inputs.read` takes them.
@@ -49,7 +52,7 @@ class DecidedCorpus:
 
 @dataclass
 class InputTotals:
-    """The numbers and bytes of the documents of an input, by decision."""
+    """Totals over the documents of an input: how many were kept, duplicates or refused, and how many bytes."""
 
     kept: int = 0
     duplicates: int = 0
@@ -62,7 +65,7 @@ class InputTotals:
     rejects: list[Reject] = field(default_factory=list)  # The first ones.
 
     def count(self, record: Document | Page, decided: DecisionRecord) -> None:
-        """Count one document with its decision."""
+        """Add one document, with its decision, to the totals."""
         is_duplicate = decided.of is not None
         size = len(record.content) if isinstance(record, Page) else len((record.text or "").encode())
         self.has_pages |= isinstance(record, Page)
@@ -75,7 +78,10 @@ class InputTotals:
 
 
 def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.Connection, meter: Meter) -> InputTotals:
-    """Return the totals of the input, read once more; put titles and the texts of chosen pairs into the database."""
+    """Read the input once more and return its totals; put titles, and the texts of some pairs, into the database.
+
+    `chosen` has the numbers of these pairs in the table ``duplicate``.
+    """
     database.execute("CREATE TABLE text (id PRIMARY KEY, text, characters)")
     pair = "SELECT id, of FROM duplicate WHERE number = ?"
     names = {name for number in chosen for name in database.execute(pair, (number,)).fetchone()}
@@ -105,10 +111,10 @@ def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.C
 
 
 def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, DecisionRecord | None]]:
-    """Yield each record of the input with its decision; None for a refused record.
+    """Yield each record of the input together with its decision, or with None if the record was refused.
 
-    Decisions are in the order of the input, so the next decision has the id of the next record that was not refused:
-    to analyse all records would take as long as to decide them. The first record of a repeated id may have been refused
+    Decisions are in the order of the input, so the next decision has the id of the next record that was not refused: to
+    analyse all records would take as long as to decide them. The first record of a repeated id may have been refused
     for its text, so each record of such an id is analysed.
     """
     seen: set[bytes] = set()
@@ -134,7 +140,7 @@ def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned
 
 
 def _refusal(record: Scanned, analysis: Analysis) -> Reject | None:
-    """Return the reject of a record without a usable text or feature; None if the record has one."""
+    """Return the refusal of a record that has no usable text or features; None if it has."""
     if isinstance(record, Reject):
         return record
     [chunk] = analyse([record], analysis)
@@ -162,7 +168,7 @@ _NEITHER = "The texts are not available."
 
 
 class Selection(NamedTuple):
-    """The duplicate pairs that a report shows, and the sentence that says which of all pairs these are."""
+    """The pairs of duplicate and kept document that a report shows, and a sentence that says which these are."""
 
     numbers: list[int]  # Row numbers of the table ``duplicate``, the most useful first.
     sentence: str
@@ -191,7 +197,7 @@ UNION SELECT number, id, distance, similarity FROM duplicate JOIN shown USING (n
 
 
 def choose_pairs(database: sqlite3.Connection) -> Selection:
-    """Return the duplicate pairs whose texts a report shows: all of them, or a selection of many."""
+    """Return the pairs of duplicate and kept document whose texts a report shows: all, or a selection of many."""
     (total,) = database.execute("SELECT COUNT(*) FROM duplicate").fetchone()
     least = database.execute(_LEAST_SIMILAR, (ALL_PAIRS if total <= ALL_PAIRS else LEAST_SIMILAR,))
     numbers = [number for (number,) in least]
@@ -209,7 +215,11 @@ def choose_pairs(database: sqlite3.Connection) -> Selection:
 def make_lists(
     database: sqlite3.Connection, numbers: Sequence[int], meter: Meter, *, has_texts: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the data for the page's script: ``pairs``, the chosen ones for which there is room, and ``clusters``."""
+    """Return the data from which the page's script shows ``pairs`` and ``clusters``.
+
+    A cluster is a kept document with its duplicates. Of the chosen pairs, whose numbers are `numbers`, those are left
+    out for which the page has no room.
+    """
     pairs: dict[int, dict[str, Any]] = {}
     room = TEXT_BYTES
     for count, number in enumerate(numbers, 1):
@@ -230,7 +240,11 @@ def make_lists(
 
 
 def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]], *, room: int) -> list[dict[str, Any]]:
-    """Return the largest clusters and those of the shown pairs; each pair gets the position of its cluster."""
+    """Return the largest clusters, and those of the shown pairs, as JSON objects.
+
+    `room` is the number of bytes for the clusters without a shown pair. Each pair gets the position of its cluster in
+    the list.
+    """
     places = {number: place for place, number in enumerate(pairs)}
     database.execute("CREATE TEMP TABLE shown (number INTEGER PRIMARY KEY)")
     database.executemany("INSERT INTO shown VALUES (?)", [(number,) for number in places])
@@ -257,7 +271,10 @@ def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]]
 
 
 def _texts(database: sqlite3.Connection, of: str, name: str) -> dict[str, Any]:
-    """Return the rows that compare the texts of a pair, or a note where the input lacks a text."""
+    """Return the rows that show the two texts of a pair side by side, or a note if the input lacks one of them.
+
+    `of` is the id of the kept document, `name` that of the duplicate.
+    """
     columns = "SELECT text, characters FROM text WHERE id = ?"
     kept, copy = (database.execute(columns, (each,)).fetchone() for each in (of, name))
     if copy is None:
@@ -284,7 +301,7 @@ def _shown(name: str) -> str:
 
 
 def json_bytes(item: object) -> int:
-    """Return the number of bytes that an item takes in a page, as JSON."""
+    """Return how many bytes an item takes as JSON in a page."""
     return len(data_json(item).encode())
 
 
@@ -293,7 +310,7 @@ _SHOWN_FROM = 35
 
 
 def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
-    """Return a bar for each distance: the number of duplicates so far from their kept document."""
+    """Return the bars of a histogram: for each Hamming distance the number of duplicates so far from their original."""
     counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
     return [
         HistogramBar(f"distance {distance}", str(distance), counts.get(distance, 0), distance)
@@ -302,9 +319,9 @@ def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
 
 
 def similarity_bars(database: sqlite3.Connection) -> list[HistogramBar]:
-    """Return a bar for each range of similarity: the number of duplicates so similar to their kept document.
+    """Return the bars of a histogram: for each range of similarity the number of duplicates so similar to originals.
 
-    Duplicates of unknown similarity are left out; without a known one there is no bar.
+    Duplicates of unknown similarity are left out; if it is known of none, there is no bar.
     """
     bins = f"CAST(similarity * {_BINS} + 1e-9 AS INTEGER)"
     counts = dict(

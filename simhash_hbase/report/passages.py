@@ -1,4 +1,7 @@
-"""The report of `passages`: texts whose passages are coloured by how many other documents hold them."""
+"""The report of the command `passages`: texts with passages coloured by how many other documents contain them.
+
+A passage is a span of a text that stands in other documents, too.
+"""
 
 import heapq
 from collections import Counter
@@ -28,7 +31,7 @@ BOUNDS = (1, 2, 10, 100, 1_000)
 
 
 class ReportedText(NamedTuple):
-    """A text of the page, ordered by the characters of it that are in passages."""
+    """A text that the page shows, sorted by how many of its characters are in passages."""
 
     covered: int
     number: int  # The text's number in the input, negated: of texts with equal `covered` the first is shown.
@@ -36,7 +39,10 @@ class ReportedText(NamedTuple):
 
 
 class PassagesReport:
-    """A page of texts and their passages; in memory are 100 texts at most, of 20,000 characters each."""
+    """Collects the texts with the most passages, and writes the HTML page that shows them.
+
+    In memory are 100 texts at most, of 20,000 characters each.
+    """
 
     def __init__(self) -> None:
         self.texts = 0
@@ -48,7 +54,7 @@ class PassagesReport:
         self._shown: list[ReportedText] = []
 
     def add(self, document_id: str, text: str, answer: PassagesAnswer) -> None:
-        """Count the next text of the input, and keep it if it is among those with the most characters in passages."""
+        """Add the next text of the input to the counts, and keep it if it is among those with the most in passages."""
         covered = sum(passage.stop - passage.start for passage in answer.passages)
         self.texts += 1
         self.with_passages += bool(covered)
@@ -62,7 +68,10 @@ class PassagesReport:
             push(self._shown, ReportedText(covered, -self.texts, _entry(document_id, text, answer)))
 
     def write(self, stream: BinaryIO, *, names: str, run: ReportRun, refused: int) -> None:
-        """Write the page to a stream; `names` are those of the input, `refused` is its number of refused records."""
+        """Write the HTML page to a stream.
+
+        `names` are those of the input files, and `refused` is the number of refused records.
+        """
         of_all = f"{self.covered:,} of {self.characters:,} characters"
         of_texts = f"{_percent(self.with_passages, self.texts)} of the texts"
         rejects = f"{refused:,} more were refused" if refused else "none was refused"
@@ -120,7 +129,7 @@ class PassagesReport:
 
 
 class ShownPiece(NamedTuple):
-    """A stretch of a text: in a passage, between passages, or left out."""
+    """A piece of a text on the page: a passage, text between passages, or a gap where text is left out."""
 
     start: int
     stop: int
@@ -129,9 +138,7 @@ class ShownPiece(NamedTuple):
 
 
 def shown_pieces(text: str, passages: Sequence[Passage]) -> Iterator[ShownPiece]:
-    """Yield the pieces of a text that a page shows: its passages, and the text between them, if long only its ends.
-
-    `passages` are in order. The pieces follow each other from the first character until `TEXT_CHARACTERS` are shown.
+    """Yield the pieces of a text that the page shows: its passages, and the text between them or, if long, its ends.
 
     Examples
     --------
@@ -157,7 +164,7 @@ def shown_pieces(text: str, passages: Sequence[Passage]) -> Iterator[ShownPiece]
 
 
 def level_of(passage: Passage) -> int:
-    """Return the number of the histogram's bar, from 0, that a passage counts in."""
+    """Return the histogram bar, numbered from 0, in which a passage is counted by how many documents contain it."""
     return sum(passage.documents >= bound for bound in BOUNDS) - 1
 
 
@@ -170,7 +177,7 @@ def _labels() -> list[str]:
 
 
 def _entry(name: str, text: str, answer: PassagesAnswer) -> str:
-    """Return the HTML of a text: its passages coloured, and listed in a table."""
+    """Return the HTML that shows a text: the text with its passages coloured, then a table of the passages."""
     drawn, last = "", 0
     for start, stop, passage, is_gap in shown_pieces(text, answer.passages):
         last = stop

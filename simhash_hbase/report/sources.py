@@ -1,4 +1,4 @@
-"""Figures by source: how many documents of each are kept and removed."""
+"""Figures by source, such as by site: how many documents of each were kept, and how many removed as duplicates."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from simhash_hbase.inputs.meter import counted
 
 
 class SourceFigures(NamedTuple):
-    """The documents of a corpus that come from one source."""
+    """The numbers of documents of a corpus that come from one source, such as a site, and how many were removed."""
 
     source: str  # "" stands for all documents that name no source.
     documents: int
@@ -17,21 +17,23 @@ class SourceFigures(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """The number of documents that were kept."""
+        """The number of the source's documents that were kept, not removed as duplicates."""
         return self.documents - self.removed
 
     @property
     def removed_share(self) -> float:
-        """The share of the documents that were removed."""
+        """The share of the source's documents that were removed as duplicates, from 0 to 1."""
         return self.removed / self.documents
 
     def named(self, field: str) -> str:
-        """Return the source as a message names it; for documents without one, that they have no such field."""
+        """Return the name of the source for a message; if documents have none, ``no`` and the name of the field."""
         return repr(self.source) if self.source else f"no {field}"
 
 
 def source_lines(figures: Sequence[SourceFigures], field: str, *, shown: int) -> list[str]:
-    r"""Return a line about each of the first `shown` sources, and one that counts the others.
+    r"""Return a line of text about each of the first `shown` sources, and a line that sums up the others.
+
+    `field` is the name of the field that names a document's source.
 
     Examples
     --------

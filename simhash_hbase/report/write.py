@@ -1,4 +1,4 @@
-"""The HTML report of a run of `dedup`, made of its decisions and its input."""
+"""The HTML report of a run of `dedup`, made from its decisions and its input."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _KEPT = {"first": "the first", "longest": "the longest"}
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRun:
-    """The run that a report describes."""
+    """The circumstances of the run that a report describes: index, time, options, figures by source."""
 
     index: str  # Address of the index, without secrets.
     time: datetime
@@ -35,10 +35,10 @@ class ReportRun:
 
 
 def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
-    """Write the HTML report of a corpus that was decided to a stream.
+    """Write the HTML report of a corpus that `dedup` has decided to a stream.
 
-    Reads the decisions twice and the input once. Data that grows with the corpus stays in the folder for temporary
-    files; the page is below ten megabytes for any corpus.
+    The decisions are read twice and the input once. Data that grow with the corpus are kept in a temporary folder; the
+    page is below ten megabytes for any corpus.
     """
     with duplicate_table(corpus.lines()) as database:
         chosen = pairs.choose_pairs(database)
@@ -81,7 +81,7 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
 
 
 def named_sources(sources: Sequence[str]) -> str:
-    """Return the names of the first three sources, and how many more there are."""
+    """Return the names of the first three sources as text, and how many more there are."""
     names = ["standard input" if source == "-" else shown(source) for source in sources]
     named, unnamed = ", ".join(names[:_NAMED_SOURCES]), len(names) - _NAMED_SOURCES
     return f"{named} and {unnamed:,} more" if unnamed > 0 else named
@@ -93,7 +93,7 @@ _REASON = 300
 
 
 def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> str:
-    """Return the HTML of the tiles with the numbers of records that were read, kept and refused."""
+    """Return the HTML of the boxes with the numbers of records that were read, kept, duplicates and refused."""
     records = reading.kept + reading.duplicates + reading.refused
     what = "texts and pages" if reading.has_pages else "text"
     of_all = f"of {reading.bytes:,} bytes of {what}: {_percent(reading.duplicate_bytes, reading.bytes)}"
@@ -125,7 +125,7 @@ def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> st
 
 
 def notices(reading: pairs.InputTotals, *, dry: bool) -> str:
-    """Return the HTML of notices: that this was a dry run, of no duplicates, short documents, removed originals."""
+    """Return the HTML of notices, where they apply: a dry run, no duplicates, short documents, removed originals."""
     said = []
     if dry:
         said.append("This was a dry run: nothing was written to the index.")
@@ -142,7 +142,10 @@ def notices(reading: pairs.InputTotals, *, dry: bool) -> str:
 
 
 def refused(reading: pairs.InputTotals, words: Callable[[str], str]) -> str:
-    """Return the HTML of the first refused records, each with its place and reason; empty if there are none."""
+    """Return the HTML of a table of the first refused records, with places and reasons; empty if there are none.
+
+    `words` rewrites a reason so that it names the caller's own options.
+    """
     if not reading.refused:
         return ""
     rows = "".join(
@@ -160,7 +163,7 @@ def refused(reading: pairs.InputTotals, words: Callable[[str], str]) -> str:
 
 
 def sources(field: str, figures: Sequence[SourceFigures]) -> str:
-    """Return the HTML of a table of the largest sources; empty without documents."""
+    """Return the HTML of a table of the largest sources; empty if there are none. `field` names a record's source."""
     if not figures:
         return ""
     rows = "".join(
@@ -182,7 +185,7 @@ def sources(field: str, figures: Sequence[SourceFigures]) -> str:
 def charts(
     distances: Sequence[HistogramBar], similarities: Sequence[HistogramBar], duplicates: int, rule: MatchRule
 ) -> str:
-    """Return the HTML of the histograms of distance and similarity; empty without duplicates."""
+    """Return the HTML of the histograms of distances and similarities to the originals; empty without duplicates."""
     if not duplicates:
         return ""
     farthest = (rule.farthest + 1, f"at most {rule.farthest}") if rule.match != "copied" else None
@@ -209,7 +212,10 @@ def charts(
 def lists(
     listed: Mapping[str, Sized], chosen: pairs.Selection, clusters: int, distances: Sequence[HistogramBar]
 ) -> str:
-    """Return the HTML of the lists of clusters and pairs, which the script fills, with how many of all they have."""
+    """Return the HTML around the lists of clusters and pairs, with a sentence how many of all there are.
+
+    The page's script fills the lists. A cluster is a kept document with its duplicates.
+    """
     count, shown, duplicates = len(listed["clusters"]), len(listed["pairs"]), sum(bar.height for bar in distances)
     which = "all of them"
     if count < clusters:
@@ -240,5 +246,5 @@ def _bytes(count: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text of the input as HTML, escaped, with its writing direction kept apart."""
+    """Return a text from the input as HTML: escaped, and isolated so that its writing direction stays inside."""
     return f"<bdi>{escape(text)}</bdi>"

@@ -1,1 +1,1 @@
-"""Rows: the keys, cells and times that an index keeps of documents in its table, and how many rows there are."""
+"""Rows and cells that an index stores for documents: their keys, their bytes, their timestamps, their number."""

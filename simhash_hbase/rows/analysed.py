@@ -1,4 +1,4 @@
-"""Analysed documents, in columns and without their texts: the input of searches, decisions and writes."""
+"""Analysed documents as columns, without their texts: what searches, decisions and writes work on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Entries:
-    """*n* analysed documents, one column for each property: columns pickle and slice faster than a list of objects.
+    """*n* analysed documents (fingerprint, sketch, …) as columns: these pickle and slice faster than a list of objects.
 
     Columns never change, so digests of the ids and texts are computed once.
 
@@ -79,21 +79,26 @@ class Entries:
 
     @property
     def sketched(self) -> NDArray[np.bool_]:
-        """Whether each document has a sketch, shape (n,)."""
+        """A mask of the documents that have a sketch, shape (n,)."""
         return np.asarray(self.shingles > 0)
 
     @property
     def segments(self) -> NDArray[np.uint32]:
-        """Segments of the sketch rows as in `bands`; shape (n, 0) where that is None."""
+        """The hashes of which the keys of sketch rows are made, one for each band; shape (n, 0) without bands.
+
+        A sketch row has a hash of a part (band) of the sketch in its key: very similar texts share one or more.
+        """
         return np.empty((len(self.ids), 0), np.uint32) if self.bands is None else self.bands
 
     @property
     def packed_passages(self) -> Sequence[bytes]:
-        """Hashes of the passages of each text as in `passages`; empty bytes where that is None."""
+        """The hashes of each text's passages (runs of characters) as bytes; empty bytes if `passages` is None."""
         return [b""] * len(self.ids) if self.passages is None else self.passages
 
     def passages_for(self, *, kept: bool) -> Sequence[bytes]:
-        """Return the packed passages to write: empty if the index keeps none (`kept`) or the documents have no texts.
+        """Return the hashes of each text's passages (runs of characters), as bytes to be stored.
+
+        They are empty if the index keeps no passages (`kept` is False), or if the documents have no texts.
 
         Raises
         ------
@@ -105,7 +110,9 @@ class Entries:
         return self.packed_passages if kept else [b""] * len(self)
 
     def segments_for(self, bands: int) -> NDArray[np.uint32]:
-        """Return the segments of sketch rows for an index with this number of bands; zeros for documents without bands.
+        """Return the hashes for the keys of sketch rows, in an index with this number of bands, shape (n, bands).
+
+        They are zeros for documents without sketches.
 
         Raises
         ------
@@ -122,7 +129,7 @@ class Entries:
 
     @classmethod
     def of_fingerprints(cls, ids: Sequence[str], simhashes: NDArray[np.uint64]) -> "Entries":
-        """Return documents with ready fingerprints, one for each id, and without text, sketch and anything else."""
+        """Return documents that have only ids and fingerprints: no text, sketch or anything else."""
         n = len(ids)
         return cls(
             ids=ids,
@@ -137,7 +144,9 @@ class Entries:
 
     @classmethod
     def joined(cls, parts: Sequence["Entries"]) -> "Entries":
-        """Return the documents of several parts of one batch as one; a part without sketches may have fewer bands.
+        """Return the documents of several `Entries`, one after the other, as one; all come in the same batch.
+
+        A part without sketches may have fewer bands than the others.
 
         Raises
         ------
@@ -170,29 +179,29 @@ class Entries:
         )
 
     def text(self, at: int) -> documentcells.Text:
-        """Return the fingerprint and digest of a document's text, which tell texts of one id apart."""
+        """Return what identifies the text of the document at position `at`: the fingerprint and the text's digest."""
         return documentcells.Text(int(self.simhashes[at]), self.digests[at][: layout.TEXT_BYTES])
 
     @cached_property
     def texts(self) -> list[documentcells.Text]:
-        """Fingerprint and digest of each document's text, as `text` returns them."""
+        """What identifies the text of each document: the fingerprint and the text's digest."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
         return [documentcells.Text(simhash, digest[: layout.TEXT_BYTES]) for simhash, digest in pairs]
 
     @cached_property
     def id_digests(self) -> list[bytes]:
-        """Digests of the ids, of which the keys of the documents' cells are made."""
+        """The digests of the documents' ids, from which the keys of their cells are made."""
         return list(map(id_digest, self.ids) if self.known_id_digests is None else self.known_id_digests)
 
     def with_id_digests(self) -> "Entries":
-        """Return the same documents with `known_id_digests` set, so that other processes need not compute them."""
+        """Return the same documents with the digests of their ids computed, so that other processes need not do it."""
         return replace(self, known_id_digests=self.id_digests)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> "Entries":
-        """Return the documents at some positions, in the order of the positions."""
+        """Return the documents at these positions, in this order."""
         at: slice | NDArray[np.intp]
         if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
             # A slice copies nothing.
@@ -216,7 +225,7 @@ class Entries:
         )
 
     def in_batch(self, name: str | None) -> "Entries":
-        """Return the same documents with the name of the batch in which they come; None changes nothing.
+        """Return the same documents with the name of the batch in which they are added; None returns them as they are.
 
         Raises
         ------
@@ -231,7 +240,7 @@ def _chosen(column: Sequence[T], at: slice | NDArray[np.intp]) -> Sequence[T]:
 
 
 def check_storable(entries: Entries) -> None:
-    """Raise `InvalidArgument` for documents that an index cannot store; a query with such a document is allowed."""
+    """Raise `InvalidArgument` if a document has an id or metadata that cannot be stored; a query with it is allowed."""
     longest = max(map(len, entries.ids), default=0)
     if all(entries.ids) and longest * LONGEST_UTF8 <= MAX_ID_BYTES and not any(entries.metadata):
         return
@@ -252,7 +261,7 @@ def check_id(name: str) -> None:
 
 
 def metadata_problem(metadata: Metadata) -> str | None:
-    """Return the reason why the metadata of a document cannot be stored; None if it can."""
+    """Return the reason, as the end of a sentence, why metadata cannot be stored; None if they can."""
     if not all(isinstance(key, str) for key in metadata):
         return "has a key that is not a string"
     try:

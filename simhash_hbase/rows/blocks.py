@@ -1,4 +1,4 @@
-"""Block schemes: which bits of a fingerprint must agree, so that no neighbour within k is missed.
+"""Block schemes: how fingerprints are cut into blocks, so that row keys made of blocks find all near fingerprints.
 
 A fingerprint is cut into *b* blocks. Two fingerprints that differ in at most *k* bits differ in at most *k* blocks, so
 they agree in *b - k* of them: one table for every choice of *b - k* blocks, keyed by the bits of the chosen blocks,
@@ -28,7 +28,7 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A block table: one choice of blocks, whose bits are the segment of its rows' keys."""
+    """A block table: one choice of blocks of a fingerprint, whose bits begin the keys of the table's rows."""
 
     flag: int
     blocks: tuple[int, ...]
@@ -37,7 +37,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Scheme:
-    """A block scheme: `choose` of `blocks` blocks must agree; no neighbour within ``blocks - choose`` bits is missed.
+    """A block scheme, such as ``5x2``: fingerprints have `blocks` blocks, and `choose` of them key each table.
+
+    Two fingerprints that differ in at most ``blocks - choose`` bits agree in the blocks of some table, so a search by
+    its keys misses no such neighbour.
 
     Raises
     ------
@@ -66,7 +69,7 @@ class Scheme:
 
     @classmethod
     def parse(cls, text: str) -> "Scheme":
-        """Return the scheme that a text such as ``5x2`` or ``4x1`` names; raise `InvalidProfile` for other texts."""
+        """Return the scheme that a text such as ``5x2`` or ``4x1`` names; raise `InvalidProfile` if it names none."""
         numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
         if numbers is None:
             raise InvalidProfile(f"scheme is {text!r}: wanted BLOCKSxCHOSEN, such as 5x2 or 4x1")
@@ -77,18 +80,18 @@ class Scheme:
 
     @property
     def distance(self) -> int:
-        """The largest Hamming distance up to which no neighbour is missed."""
+        """The largest Hamming distance, in bits, up to which a search misses no neighbour."""
         return self.blocks - self.choose
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Number of bits of each block, from the most significant end."""
+        """The number of bits of each block, beginning with the block of the highest bits."""
         width, wider = divmod(SIMHASH_BITS, self.blocks)
         return (width + 1,) * wider + (width,) * (self.blocks - wider)
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """The block tables, one for each choice of blocks, in the order of their flags."""
+        """The block tables, one for each choice of blocks, in the order of their numbers (flags, from 1)."""
         choices = combinations(range(self.blocks), self.choose)
         return tuple(
             Table(flag, chosen, min(SEGMENT_BITS, sum(self.widths[i] for i in chosen)))
@@ -96,7 +99,9 @@ class Scheme:
         )
 
     def expected_rows(self, documents: int) -> float:
-        """Return the expected number of unrelated block rows that a query reads, with this number of random documents.
+        """Return how many rows of unrelated documents a query is expected to read, in an index of this many documents.
+
+        Their fingerprints are taken to be random.
 
         Examples
         --------
@@ -106,7 +111,9 @@ class Scheme:
         return sum(documents / float(2**table.bits) for table in self.tables)
 
     def prefixes(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the prefixes, segment and flag, of all block rows of fingerprints.
+        """Return the prefixes with which the keys of the block rows of fingerprints begin, one for each table.
+
+        A block row has some blocks of a fingerprint in its key: documents that share one agree in these bits.
 
         Returns
         -------
@@ -123,17 +130,17 @@ class Scheme:
         return out
 
     def agreeing(self, a: int, b: int) -> tuple[Table, ...]:
-        """Return the tables in which two fingerprints have one prefix; empty when no scan of one finds the other."""
+        """Return the tables in which two fingerprints have the same prefix: a search for one reads the other."""
         pairs = zip(self.tables, self._prefixes(a), self._prefixes(b), strict=True)
         return tuple(table for table, left, right in pairs if left == right)
 
     def differing_blocks(self, a: int, b: int) -> tuple[int, ...]:
-        """Return the numbers of the blocks in which two fingerprints differ, counted from the most significant end."""
+        """Return the numbers of the blocks, from 0, in which two fingerprints differ; block 0 has the highest bits."""
         ends = enumerate(zip(self.widths, accumulate(self.widths), strict=True))
         return tuple(i for i, (width, end) in ends if (a ^ b) >> (SIMHASH_BITS - end) & ((1 << width) - 1))
 
     def _prefixes(self, simhashes: Simhashes) -> Iterator[Simhashes]:
-        """Yield for each table the prefix of one fingerprint, or the prefixes of an array of fingerprints."""
+        """Yield, for each table, the row-key prefix of one fingerprint, or those of an array of fingerprints."""
         for flag, moves in self._moves:
             prefix = flag
             for right, mask, left in moves:
@@ -142,7 +149,10 @@ class Scheme:
 
     @cached_property
     def _moves(self) -> tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...]:
-        """For each table its flag, and how the bits of its blocks move into a prefix: shift right, mask, shift left."""
+        """For each table its flag, and for each of its blocks how to move the bits into a prefix.
+
+        These are three numbers: shift right, mask, shift left.
+        """
         moves = []
         for table in self.tables:
             parts, room = [], SEGMENT_BITS

@@ -1,1 +1,1 @@
-"""Upkeep: counting, checking, repairing and cleaning the rows and cells of an index."""
+"""Upkeep of an index: count what it holds, check it, repair it, and delete rows and cells that are not needed."""

@@ -1,4 +1,8 @@
-"""Leftovers: members and rows that no document accounts for, and the age from which they may be deleted."""
+"""Leftovers of unfinished writes: member cells and search rows without a document, and when they may be deleted.
+
+A member cell stands for one document in the row of its fingerprint. Search rows (block, sketch and passage rows) lead
+from a prefix to a fingerprint.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,19 +29,26 @@ LEAST_GRACE_MS = 2 * MARGIN_MS
 
 
 def cutoff_of(store: Store, profile: Profile, now: int) -> int:
-    """Return the time, in ms since 1970, up to which leftovers may be deleted: `now` less the grace period."""
+    """Return the time, in ms since 1970, up to which leftovers may be deleted: `now` less the profile's ``grace_s``.
+
+    Without transactions the grace period is at least two minutes.
+    """
     grace_ms = round(profile.grace_s * 1000)
     # Without transactions a delete also hides what is written later below its timestamp.
     return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
 
 
 def is_member(cell: Cell) -> bool:
-    """Return whether a cell of family ``d`` is that of a member."""
+    """Return whether a cell of family ``d`` is a member cell, which stands for a document in its fingerprint's row."""
     return keys.row_flag(cell.row) == layout.FLAG_MEMBERS
 
 
 def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
-    """Return the member cells that no document cell names; a document cell that does not decode may name them."""
+    """Return the member cells to which no document cell refers, so that no answer counts them.
+
+    Those of an id whose document cell cannot be decoded are not returned: it may refer to them. A member cell stands
+    for one document, in the row of its fingerprint; its document cell, in the row of its id, has the decision about it.
+    """
     cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
     states = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
     stale = []
@@ -50,7 +61,12 @@ def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
 
 
 def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of block rows whose fingerprint has no member, and of other rows that no member of it has."""
+    """Return a mask of the search rows that lead to no member cell (orphans).
+
+    A block row is one if its fingerprint has no member cell; a sketch or passage row, if no member cell of its
+    fingerprint has its hash. A member cell stands for one document, in the row of its fingerprint. Search rows lead
+    from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
+    """
     is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
     simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
@@ -60,10 +76,10 @@ def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[
 
 
 def has_twin(store: Store, profile: Profile, rows: keys.BlockRows, *, standing: bool) -> NDArray[np.bool_]:
-    """Return a mask of sketch and passage rows one bit apart from a row on which store and members disagree.
+    """Return a mask of sketch and passage rows that are one bit apart from another row which may be the right one.
 
-    That row either stands and is of no member, or is of a member and does not stand: nothing says which of both is
-    right.
+    With `standing` the other row is in the store, but no member cell has it. Without it a member cell has the other
+    row, but it is not in the store. Nothing says which row of such a pair was damaged.
 
     Parameters
     ----------
@@ -82,7 +98,7 @@ def has_twin(store: Store, profile: Profile, rows: keys.BlockRows, *, standing: 
 
 
 def _are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of the rows, in any order, that the store has."""
+    """Return a mask: which of the search rows, given in any order, the store has."""
     order = np.lexsort((rows.simhashes, rows.prefixes))
     there = np.empty(len(order), np.bool_)
     there[order] = store.has_rows(keys.BlockRows(rows.prefixes[order], rows.simhashes[order]))
@@ -90,9 +106,10 @@ def _are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
 
 
 def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of the orphans that may be right: their fingerprint has a member that may be damaged.
+    """Return a mask of the orphan rows that may be right, since a member cell of their fingerprint may be damaged.
 
-    A member may be if its checksum is wrong; without checksums, if a row that it lacks is one bit apart.
+    A member cell may be damaged if its checksum is wrong. In an index without checksums it may be if a row that it
+    should have is missing and one bit apart from the orphan.
     """
     # Most orphans are of documents that were removed: nobody has their fingerprint any more.
     simhashes, where = np.unique(orphans.simhashes, return_inverse=True)
@@ -105,14 +122,14 @@ def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray
 
 
 def _with_altered_member(store: Store, profile: Profile, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the fingerprints of which a member has a wrong checksum."""
+    """Return the fingerprints that have a member cell with a wrong checksum."""
     asked = np.unique(simhashes)
     rows = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(asked), limit=profile.max_members)
     return asked[np.array([bool(with_wrong_checksum(profile, cells)) for cells in rows], np.bool_)]
 
 
 def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return a mask of the fingerprints that have no member at all."""
+    """Return a mask of the fingerprints that have no member cell, so no document."""
     lonely = np.empty(len(simhashes), np.bool_)
     for begin in range(0, len(simhashes), FINGERPRINTS_AT_ONCE):
         asked = keys.member_rows(simhashes[begin : begin + FINGERPRINTS_AT_ONCE])
@@ -122,9 +139,9 @@ def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.b
 
 
 def _without_segment(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of the sketch and passage rows that no member of their fingerprint has.
+    """Return a mask of the sketch and passage rows whose hash no member cell of their fingerprint has.
 
-    Members are read in the order of their fingerprints, each once for all of its rows.
+    Member cells are read in the order of their fingerprints, each once for all of its rows.
     """
     order = np.argsort(rows.simhashes, kind="stable")
     simhashes, starts = np.unique(rows.simhashes[order], return_index=True)
@@ -144,7 +161,11 @@ def _without_segment(store: Store, profile: Profile, rows: keys.BlockRows) -> ND
 def _without_members(
     store: Store, profile: Profile, rows: keys.BlockRows, found: Sequence[Sequence[Cell]]
 ) -> NDArray[np.bool_]:
-    """Return a mask of rows that no member has; `found`: the first members of each fingerprint, which ascend."""
+    """Return a mask of the sketch and passage rows whose hash no member cell of their fingerprint has.
+
+    `found` has the first member cells of each distinct fingerprint of the rows, in ascending order; further ones are
+    read where they are needed.
+    """
     simhashes, owners = np.unique(rows.simhashes, return_inverse=True)
     held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
     own = _keys(rows.prefixes, owners)
@@ -161,7 +182,10 @@ def _without_members(
 def _keys_of_members(
     profile: Profile, owners: NDArray[np.intp], members: Sequence[Sequence[Cell]]
 ) -> NDArray[np.uint64]:
-    """Return the keys, as of `_keys`, of the sketch and passage rows of members; a damaged member has none."""
+    """Return, as integers made by `_keys`, the sketch and passage rows that belong to some member cells.
+
+    `owners` has for each member cell the position of its fingerprint. A damaged cell has no rows.
+    """
     values = [cell.value for cells in members for cell in cells]
     fields = documentcells.decode_row_fields(values, bands=profile.bands)
     sketches = Sketches.unpacked(fields.sketches, profile.bands)
@@ -173,5 +197,5 @@ def _keys_of_members(
 
 
 def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """Return each row as an integer: its prefix and the position of its fingerprint, of which a page has few."""
+    """Return each row as one integer to compare: its 40-bit prefix and the position of its fingerprint in the page."""
     return prefixes << np.uint64(64 - layout.PREFIX_BITS) | owners.astype(np.uint64)

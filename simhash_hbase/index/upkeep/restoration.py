@@ -1,4 +1,4 @@
-"""Restoration: damaged and lost cells are written anew, by their checksums or from the other cells of the document."""
+"""Restoration: write damaged and lost cells anew, by their checksums or from the other cells of the document."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,18 +19,23 @@ _KINDS = {layout.FLAG_MEMBERS: "member cell", layout.FLAG_COPIES: "copy's cell",
 
 
 def damage(cell: Cell, problem: str) -> CorruptIndex:
-    """Return the error about a damaged cell that still decodes; it names the cell's id."""
+    """Return the error to report for a cell that decodes but is damaged; it names the id in the cell.
+
+    `problem` is a sentence in which ``{}`` stands for the kind of the cell.
+    """
     name = own_id(documentcells.id_of(cell.value))
     return CorruptIndex(problem.format(_KINDS[keys.row_flag(cell.row)]), named=f": {name!r}")
 
 
 def restore_documents(store: Store, profile: Profile, walk: Walk, on_damage: DamageCallback | None) -> int:
-    """Write damaged and lost document cells anew from their members, where all rows of a member are there.
+    """Write damaged and lost document cells anew from their member cells; return how many cells were restored.
 
-    Return how many cells. A document cell is damaged if it does not decode, is in another row than its id's, or names a
-    fingerprint under which it has no member. Member and rows are then several witnesses against one. The document is
-    ``added`` where its cell does not tell the decision. A cell in another row goes back into its own. Before that,
-    cells of which a single bit has changed get it back. What then has the right checksum is not damaged.
+    A document cell, in the row of an id, has the decision about a document; a member cell stands for it in the row of
+    its fingerprint. A document cell is damaged if it does not decode, is in another row than its id's, or names a
+    fingerprint under which it has no member cell. It is written anew only from a member cell of which all search rows
+    are there: these are several witnesses against one. If the decision cannot be read any more, the new cell says
+    ``added``. Before that, a cell with one changed bit gets the bit back by its checksum, and a cell in a wrong row is
+    copied into its own.
     """
     restored = 0
     # By the digest of the id: the value of the document cell, and the decoded cell.
@@ -66,7 +71,10 @@ def restore_documents(store: Store, profile: Profile, walk: Walk, on_damage: Dam
 def _put_back_bits(
     store: Store, profile: Profile, cells: Sequence[Cell], on_damage: DamageCallback | None
 ) -> dict[CellKey, Cell]:
-    """Put back the single bit that has changed in cells with a wrong checksum; return those cells as read back."""
+    """Correct cells with a wrong checksum in which a single bit has changed.
+
+    Return the corrected cells by their keys.
+    """
     altered = with_wrong_checksum(profile, cells)
     pairs = [(cell, cell._replace(value=value)) for cell in altered if (value := checksums.mended(cell.value))]
     # If several bits have changed, the checksum may name a bit that has not.
@@ -86,11 +94,11 @@ def _put_back_bits(
 
 
 def _put_back_cells(store: Store, damaged: Sequence[Cell]) -> int:
-    """Write document cells that are in another row than that of their id into their own; return how many.
+    """Copy document cells that are in a wrong row into the row of their id, if it is empty; return how many.
 
-    Nothing is written where that row has a cell.
-
-    Only cells that have a member or an entry among copies are written: without one the id itself may be damaged.
+    Only cells that have a member cell or an entry in a list of copies are copied: without one the id itself may be
+    damaged. A member cell stands for one document, in the row of its fingerprint; its document cell, in the row of its
+    id, has the decision about it.
     """
     misplaced = []
     for cell in damaged:
@@ -119,7 +127,11 @@ def _restore_document(
 
 
 def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.Member | None:
-    """Return the decoded member of a cell that is in its place and has all its rows; else None."""
+    """Return the decoded content of an intact member cell; None if it is damaged, misplaced or lacks a search row.
+
+    A member cell stands for one document, in the row of its fingerprint. Search rows lead from hashes (of blocks of a
+    fingerprint, bands of a sketch, passages) to fingerprints.
+    """
     try:
         member = documentcells.decode_member(cell.value, bands=profile.bands)
     except CorruptIndex:
@@ -134,9 +146,11 @@ def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.M
 
 
 def without_document(store: Store, profile: Profile, members: Sequence[Cell]) -> list[Cell]:
-    """Return the members with all their rows whose document cell is lost.
+    """Return the intact member cells, with all their search rows, whose document cell is lost.
 
-    None in a store without transactions, or while a load is not finished.
+    Empty in a store without transactions, or while a bulk load is open: there such cells are not finished yet. A member
+    cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has the
+    decision about it.
     """
     # A crash of a writer without transactions leaves such members, and so does a load that is not finished.
     if not members or not isinstance(store, Transactional) or indexrows.read_open_load(store) is not None:
@@ -149,6 +163,6 @@ def without_document(store: Store, profile: Profile, members: Sequence[Cell]) ->
 
 
 def still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells that no writer has changed since they were read."""
+    """Return the cells that no writer has changed or deleted since they were read."""
     again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
     return [cell for cell, now in zip(cells, again, strict=True) if now == cell]

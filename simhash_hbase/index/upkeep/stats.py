@@ -1,7 +1,7 @@
-"""Figures of an index: numbers of documents, rows and bytes; how crowded prefixes are, and how equal regions.
+"""Figures of an index: its documents, rows and bytes, how many rows prefixes have, how evenly regions are filled.
 
-A large index is sampled: parts of the key space are read, of each region alike and chosen at random, and each stands
-for more.
+A large index is sampled: random slices of the key space are read, the same share of each region, and what is counted in
+them is scaled up.
 """
 
 import random
@@ -57,7 +57,7 @@ WeightsByKey = defaultdict[int, float]
 
 @dataclass(frozen=True, slots=True)
 class HotPrefix:
-    """A prefix that many documents share."""
+    """A row-key prefix that very many documents share, so that queries for it read many rows."""
 
     table: Count  # Flag of its table.
     segment: str  # Eight hex digits.
@@ -66,7 +66,7 @@ class HotPrefix:
 
 @dataclass(frozen=True, slots=True)
 class RegionShare:
-    """The rows and cells of one region."""
+    """The number of rows and cells in one region, a range of row keys that one HBase server serves."""
 
     start: str  # The first key of the region in hex digits; empty for the first region.
     server: str  # The region server that serves it, ``host:port``.
@@ -77,7 +77,7 @@ class RegionShare:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The numbers of documents added on one day, UTC."""
+    """The numbers of documents and duplicates that were added on one day, UTC."""
 
     date: str  # As in ``2026-11-21``.
     documents: Count  # Documents that queries find.
@@ -86,7 +86,7 @@ class Day:
 
 @dataclass(slots=True)
 class Stats(Shown):
-    """The figures that `stats` prints."""
+    """The figures of an index, as the method and command `stats` show them."""
 
     exact: bool  # Everything was counted.
     sampled: list[str] = field(default_factory=list)  # The fields below that are estimates, from a sample.
@@ -116,7 +116,7 @@ class Stats(Shown):
 
 
 class Slice(NamedTuple):
-    """Prefixes ``[start, stop)`` of one region."""
+    """A range ``[start, stop)`` of row-key prefixes within one region, which is read and counted."""
 
     region: int  # Number of the region.
     start: int
@@ -125,7 +125,7 @@ class Slice(NamedTuple):
 
 
 def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
-    r"""Return the range of prefixes of each region, from the first keys of the regions.
+    r"""Return the half-open range of 40-bit row prefixes of each region, from the first keys of the regions.
 
     Examples
     --------
@@ -137,12 +137,12 @@ def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
 
 
 def whole_slices(bounds: Sequence[Bounds]) -> list[Slice]:
-    """Return a slice for each region, which is the whole region."""
+    """Return one slice for each region, of the whole region, so that everything is counted."""
     return [Slice(number, start, stop, 1.0) for number, (start, stop) in enumerate(bounds)]
 
 
 def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
-    """Return slices of a 64th of every region, chosen at random, spread over 64 places of the key space or more."""
+    """Return random slices that make up a 64th of every region, from 64 places of the key space or more."""
     places = -(-STRETCHES // len(bounds))
     slices = []
     for region, (start, stop) in enumerate(bounds):
@@ -156,7 +156,7 @@ def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 
 
 class Tally:
-    """Counts of rows and cells, each weighted by the share that its slice stands for."""
+    """Counts of the rows and cells in slices of the key space, scaled up by the slices' weights to the whole index."""
 
     def __init__(self, profile: Profile, walk: Walk) -> None:
         self._profile = profile
@@ -173,16 +173,16 @@ class Tally:
 
     @property
     def rows(self) -> float:
-        """The number of block rows in all regions."""
+        """The number of search rows (block, sketch and passage rows) in all regions, estimated if it was sampled."""
         return sum(self.rows_in.values())
 
     @property
     def truncated_prefixes(self) -> float:
-        """The number of prefixes with more rows than a query reads."""
+        """The number of prefixes that have more rows than a query reads, so that answers may be cut."""
         return sum(n for rows, n in self.prefixes.items() if rows > self._profile.max_rows_per_prefix)
 
     def read(self, store: Store, slices: Sequence[Slice]) -> None:
-        """Count the rows and cells of slices; memory is bounded by a page."""
+        """Read the slices and add their rows and cells to the counts; at most one page is in memory."""
         for part in slices:
             for prefixes, rows in _runs(store, part, self._walk):
                 self.rows_in[part.region] += part.weight * int(rows.sum())
@@ -219,7 +219,10 @@ class Tally:
 
 
 def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
-    """Yield distinct prefixes with their numbers of rows; a prefix that a page cuts is carried over to the next."""
+    """Yield the distinct row-key prefixes in a slice of the key space, with the number of rows of each, page by page.
+
+    The last prefix of a page is counted with the next page, which may have more rows of it.
+    """
     carried, carry = np.empty(0, np.uint64), 0
     for page in walk.rows(store.scan_range(part.start, part.stop, page=PAGE)):
         prefixes, rows = np.unique(np.concatenate([carried, page.prefixes]), return_counts=True)
@@ -233,7 +236,8 @@ def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.ui
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None = None) -> Stats:
     """Return the figures of an index: documents, rows, bytes, versions, options and the time of the last backup.
 
-    A sample is chosen at random each time. A store that keeps rows in no order is read whole.
+    Without `exact` a large index is estimated from a random sample, another one each time. A store that keeps rows in
+    no order is read whole.
     """
     # importlib.metadata is loaded here, so that other commands do not wait for it.
     from importlib.metadata import version  # noqa: PLC0415
@@ -274,7 +278,7 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
 
 
 def _is_small(store: Store, size: StoreSize) -> bool:
-    """Return whether an index is quickly read whole, by one call of the store at most."""
+    """Return whether an index is so small that it is read whole, not sampled; costs at most one call of the store."""
     if size.rows is not None:
         return size.rows[layout.FAMILY_BLOCKS] <= READ_WHOLE
     first = next(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), None)

@@ -1,4 +1,4 @@
-"""Vacuum: expired documents, old removals, and members and rows that no document accounts for are deleted."""
+"""Vacuum: delete expired documents, old removals, and member cells and search rows that no document needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomical
 
 @dataclass(slots=True)
 class Vacuumed:
-    """The numbers of cells and rows that `vacuum` deleted."""
+    """The numbers of cells and rows that `vacuum` deleted, by the reason."""
 
     expired: int = 0  # Documents not seen for longer than the index's ttl.
     removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
     abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
     stale_members: int = 0
     stale_copies: int = 0  # Entries in lists of copies: the copy is gone, or names another original.
-    rows: int = 0  # Block rows without members.
+    rows: int = 0  # Search rows that lead to no member cell.
 
 
 def vacuum(
@@ -45,11 +45,12 @@ def vacuum(
     yes: bool = False,
     watch: ProgressCallback | None = None,
 ) -> Vacuumed:
-    """Delete expired documents, old removals, and members and rows without a document; return how many of each.
+    """Delete expired documents, old removals, and member cells and rows without a document; return how many of each.
 
-    Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
-    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
-    two minutes, is touched, and rows whose members appeared meanwhile are put back.
+    Refused with `StoreBusy` while a bulk load is open, which writes rows before documents. Other writers may write
+    meanwhile. Where the store has transactions, each page is read again and cleaned inside one. Elsewhere nothing
+    younger than the grace period, or two minutes, is touched, and rows whose documents appeared meanwhile are written
+    again. A member cell stands for one document, in the row of its fingerprint.
 
     Raises
     ------
@@ -80,7 +81,12 @@ def vacuum(
 
 
 def _delete_rows(store: Store, profile: Profile, rows: keys.BlockRows, cutoff: int, writing: int) -> int:
-    """Delete those of the rows that still have no member; return how many are gone."""
+    """Delete the search rows that still lead to no member cell; return how many of them the store no longer has.
+
+    `cutoff` is the timestamp of the delete, `writing` that of rows which are written again since their member cell has
+    appeared meanwhile; both are in ms. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch,
+    passages) to fingerprints.
+    """
     doomed = rows.where(memberless(store, profile, rows))
     store.delete_rows(doomed, timestamp=cutoff)
     # Inside a transaction no member of these rows can have appeared since they were read.
@@ -122,7 +128,10 @@ def _time_to_live(profile: Profile) -> str:
 
 
 def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
-    """Return a warning where all documents of the first page have expired; else, or without a time to live, None."""
+    """Return a warning if all documents on the first page have expired; else, or without a time to live, None.
+
+    Then either nobody has written for long, or the clock, which says `now` (ms), is ahead.
+    """
     if profile.ttl_ms is None:
         return None
     page = next(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), [])

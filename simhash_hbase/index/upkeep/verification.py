@@ -1,4 +1,4 @@
-"""Verification: `verify` compares rows, members and document cells of an index, and repairs what disagrees."""
+"""Verification: compare search rows, member cells and document cells of an index, and repair what disagrees."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
@@ -34,9 +34,9 @@ from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomical
 
 @dataclass(slots=True)
 class Verified:
-    """The counts of `verify`: five of stored documents, members and rows, two of left-overs, the others of damage.
+    """The result of `verify`: counts of documents, cells and rows, of leftovers, and of damage found and repaired.
 
-    Lists of copies are apart: a missing or superfluous entry makes no answer to a query or a claim wrong.
+    Lists of copies are counted apart: a missing or superfluous entry makes no answer to a query or a claim wrong.
     """
 
     documents: int = 0  # Documents that queries find.
@@ -46,14 +46,14 @@ class Verified:
     members: int = 0
     rows: int = 0  # Block rows.
     stale_members: int = 0
-    """Member cells that their document cell does not name: no answer counts them, `vacuum` deletes them. Claims that
-    had to give way leave them, and crashes in the middle of a write."""
+    """Member cells to which no document cell refers: no answer counts them, `vacuum` deletes them. They are left by
+    claims that had to give way, and by crashes in the middle of a write."""
     orphan_rows: int = 0
-    """Block rows without members, and sketch rows of which no member has the segment: removing leaves them to
-    `vacuum`."""
+    """Block rows whose fingerprint has no member cell, and sketch and passage rows whose hash no member cell has:
+    removing a document leaves them to `vacuum`."""
     missing_documents: int = 0
-    """Members with all their rows whose document cell is lost, so that nothing finds them. Counted where there are
-    transactions: elsewhere a crash leaves such members, and they are stale."""
+    """Member cells with all their search rows whose document cell is lost, so that nothing finds them. Counted where
+    there are transactions: elsewhere a crash leaves such cells, and they are stale."""
     missing_members: int = 0  # Documents without a member cell: no query finds them.
     incomplete: int = 0  # Documents that lack some of their block rows: some queries miss them.
     malformed_rows: int = 0
@@ -76,24 +76,24 @@ class Verified:
     repaired_copies: int = 0  # Entries that `repair` added or removed.
     repaired: int = 0  # Completed or removed by `repair`: what it reads back afterwards.
     restored: int = 0
-    """Documents whose damaged or lost cell was written anew from their member, or put back into its row, before all
-    else was counted; one that was the original of others may be ``added`` then. Also cells of which one bit had
-    changed, which their checksum names: these are again what they were."""
+    """Documents whose damaged or lost document cell was written anew from their member cell, or put back into its row,
+    before all else was counted; one that was the original of others may be ``added`` then. Also cells of which one bit
+    had changed, which their checksum names: these are again what they were."""
     without_sketch: int = 0
-    """Repaired members that were made again: their sketch is lost, so their documents are judged by distance alone;
-    add them again with their texts."""
+    """Member cells that were made again: their sketch is lost, so their documents are judged by distance alone; add
+    these again with their texts."""
     not_repaired: int = 0
     """Cells and rows that `repair` wrote or deleted in vain. Deletes by a clock that was ahead of the server's hide new
     cells until their time has come or HBase compacts the table; cells by such a clock are not deleted before."""
 
     def count_repairs(self, wanted: int, done: int) -> None:
-        """Note that `done` of `wanted` cells or rows were repaired, and the others not."""
+        """Count `done` things as repaired and the rest of the `wanted` ones as not repaired."""
         self.repaired += done
         self.not_repaired += wanted - done
 
     @property
     def wrong(self) -> int:
-        """The number of things found wrong that were not repaired."""
+        """The number of faults that were found and not repaired."""
         found = self.missing_documents + self.missing_members + self.incomplete + self.malformed_rows
         return found + self.undecodable + self.wrong_checksums + self.wrong_distances - self.repaired
 
@@ -106,13 +106,16 @@ def verify(
     watch: ProgressCallback | None = None,
     on_damage: DamageCallback | None = None,
 ) -> Verified:
-    """Check that rows, members and document cells agree; return the counts.
+    """Check that search rows, member cells and document cells agree; return the counts of what was found.
 
-    With `times` it repairs. `on_damage` is called with the row of each damaged cell, and with an error that says what
-    is wrong.
+    With `times`, the timestamps for its writes, it also repairs; None only checks. `on_damage` is called with the row
+    of each damaged cell, and with an error that says what is wrong.
 
     Memory is bounded by a page, in an index of passages by 500,000 rows (100 MB), and where it repairs by the number of
-    documents without a member. While others write, their unfinished documents may be counted.
+    documents without a member cell. While others write, their unfinished documents may be counted as faults. A member
+    cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has the
+    decision about it. Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to
+    fingerprints.
 
     Raises
     ------
@@ -136,19 +139,19 @@ def verify(
 
 
 class Times(NamedTuple):
-    """The timestamps for cells that a repair writes, and the latest of those that it deletes; ms since 1970."""
+    """The timestamp of cells that a repair writes, and the highest of cells that it may delete; ms since 1970."""
 
     writing: int
     cleaning: int
 
     @classmethod
     def of(cls, server_clock: ServerClock, now: int) -> "Times":
-        """Return the times of a repair by the server's clock, or by `now`, this machine's, where there is no server."""
+        """Return the timestamps of a repair, by the server's clock; in a store with transactions both are `now`."""
         return cls(server_clock.writing_time(now), server_clock.cleaning_time(now))
 
 
 class _Verification(NamedTuple):
-    """A check of an index, page by page, which adds to `result`; it repairs if it has the times for that."""
+    """A check of an index, page by page, which adds its counts to `result`; it also repairs unless `times` is None."""
 
     store: Store
     profile: Profile
@@ -159,7 +162,11 @@ class _Verification(NamedTuple):
     """The ids of documents that were checked already, when a repair deleted their damaged members."""
 
     def check_cells(self, cells: Sequence[Cell]) -> None:
-        """Check a page of document cells, members and copies, and the rows of its documents; count, and may repair."""
+        """Check a page of document cells, member cells and entries of copies, and the search rows of its documents.
+
+        Adds to the counts in `result`, and repairs if `times` is set. A member cell stands for one document, in the row
+        of its fingerprint; its document cell, in the row of its id, has the decision about it.
+        """
         result, store = self.result, self.store
         decoded, damaged = decode_cells(cells, self.profile.bands, self.on_damage)
         doubtful = {(cell.row, cell.qualifier) for cell in damaged}
@@ -189,7 +196,10 @@ class _Verification(NamedTuple):
         self._check_copies([cell for cell in sound if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
 
     def _delete_damaged(self, damaged: Sequence[Cell], times: Times) -> None:
-        """Delete cells that do not decode, and check the documents whose members they were."""
+        """Delete cells that do not decode, then check the documents whose member cells they were.
+
+        A member cell stands for one document, in the row of its fingerprint.
+        """
         store = self.store
         store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= times.cleaning])
         self.result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
@@ -199,12 +209,12 @@ class _Verification(NamedTuple):
         self.owners.update(state.id for state in owners)
 
     def _tell(self, state: documentcells.DocumentState, problem: str) -> None:
-        """Report to `on_damage` what is wrong with a document whose cells decode."""
+        """Call `on_damage` with what is wrong with a document whose cells can be decoded."""
         if self.on_damage is not None:
             self.on_damage(state.key[0], CorruptIndex(problem, named=f": {own_id(state.id)!r}"))
 
     def _altered(self, cells: Sequence[Cell]) -> set[Cell]:
-        """Count the cells, all of which decode, that have a wrong checksum; return those."""
+        """Count and return the cells whose checksum does not fit their bytes, though they can be decoded."""
         altered = with_wrong_checksum(self.profile, cells)
         self.result.wrong_checksums += len(altered)
         if self.times:
@@ -215,7 +225,11 @@ class _Verification(NamedTuple):
         return set(altered)
 
     def _check_copies(self, copies: Sequence[Cell], states: Sequence[documentcells.DocumentState]) -> None:
-        """Count the stale and missing entries in lists of copies, by the decisions; a repair mends the lists."""
+        """Compare lists of copies with the decisions, and count stale and missing entries; a repair corrects the lists.
+
+        An original's list of copies has an entry for each of its duplicates, in the original's row: these are `copies`.
+        `states` are the decisions.
+        """
         result, store = self.result, self.store
         stale = still_there(store, with_sound_document(store, self.profile, stale_copies(store, copies)))
         missing = missing_copies(store, states)
@@ -233,7 +247,10 @@ class _Verification(NamedTuple):
             result.repaired_copies += len(stale) - len(still_there(store, stale)) + made
 
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
-        """Count the documents that lack their member or some of their rows; a repair writes these."""
+        """Count the documents without member cell and those without some of their search rows.
+
+        A repair writes these.
+        """
         result, store = self.result, self.store
         cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in found])
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
@@ -268,7 +285,7 @@ class _Verification(NamedTuple):
         members: Sequence[Cell | None],
         missing: Sequence[documentcells.DocumentState],
     ) -> list[int]:
-        """Return the fingerprints for which nothing is repaired: a cell of their documents is not sure to be right."""
+        """Return the fingerprints under which nothing is repaired, since a cell of their documents may be damaged."""
         # Members whose bytes are not those that were written.
         altered = set(with_wrong_checksum(self.profile, [cell for cell in members if cell is not None]))
         doubtful = [state.simhash for state, cell in zip(found, members, strict=True) if cell in altered]
@@ -281,7 +298,10 @@ class _Verification(NamedTuple):
         return doubtful
 
     def _complete_rows(self, absent: keys.BlockRows, doubtful: Sequence[int], times: Times) -> list[int]:
-        """Write absent rows, except of doubtful fingerprints; return fingerprints of which rows are still absent."""
+        """Write missing search rows, except those of `doubtful` fingerprints.
+
+        Return fingerprints that still lack rows.
+        """
         if not self.profile.checksums:
             # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
             changed = absent.simhashes[has_twin(self.store, self.profile, absent, standing=True)].tolist()
@@ -291,7 +311,10 @@ class _Verification(NamedTuple):
         return [*absent.simhashes[~self.store.has_rows(absent)].tolist(), *doubtful]
 
     def check_block_rows(self, rows: keys.BlockRows) -> None:
-        """Count the malformed rows of a page, and its rows without members; a repair deletes the malformed ones."""
+        """Check a page of search rows: count malformed ones and those without member cell.
+
+        A repair deletes malformed ones.
+        """
         self.result.rows += len(rows.prefixes)
         # The segment of a block row follows from fingerprint and flag; sketch and passage rows may have any.
         tables = len(self.profile.blocks.tables)
@@ -311,7 +334,12 @@ class _Verification(NamedTuple):
             self.result.count_repairs(len(doomed.prefixes), int((~self.store.has_rows(doomed)).sum()))
 
     def _make_cells(self, states: Sequence[documentcells.DocumentState], times: Times) -> int:
-        """Write lost members or entries among copies anew, and their time into the document cells; return how many."""
+        """Write lost member cells, or lost entries in lists of copies, from the decisions `states`; return how many.
+
+        The document cells get the timestamp of the new cells. A member cell stands for one document, in the row of its
+        fingerprint; its document cell, in the row of its id, has the decision about it. An entry of a list of copies
+        names a duplicate, in the row of its original.
+        """
         changes = []
         for at, old in enumerate(states):
             new = msgspec.structs.replace(old, stamp=stamp_above(times.writing, old.stamp))
@@ -334,7 +362,7 @@ def _has_wrong_distance(state: documentcells.DocumentState) -> bool:
 
 
 def _owners(store: Store, profile: Profile, members: Sequence[Cell]) -> list[documentcells.DocumentState]:
-    """Return the documents that queries find, with right checksums, of the ids in these members' keys."""
+    """Return the intact documents that queries find, among those whose ids' digests are in these member cells' keys."""
     digests = sorted({cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in members})
     owners = []
     for cell in store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests))):

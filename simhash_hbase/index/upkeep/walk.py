@@ -1,6 +1,6 @@
-"""Walks through all cells and rows of an index, a page at a time, with reports of the progress.
+"""Scans through all cells and search rows of an index, a page at a time, which report their progress.
 
-The progress of a walk is computed from its keys: these spread evenly, so nothing has to be counted first.
+Progress is computed from the position in the key space: keys spread evenly, so nothing has to be counted first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,19 +30,28 @@ DamageCallback = Callable[[bytes, CorruptIndex], None]
 
 
 class DocumentPage(NamedTuple):
-    """The document cells of a page, decoded."""
+    """The decoded document cells among one page of cells, and where the next page begins.
+
+    A document cell has the decision about one document, in the row of its id.
+    """
 
     states: list[documentcells.DocumentState]
     after: bytes  # The row at which a later walk continues after this page.
 
 
 def pass_of(watch: ProgressCallback | None, number: int, *, passes: int) -> ProgressCallback | None:
-    """Return the progress callback for one walk, the `number`-th from 0, where several follow each other."""
+    """Return the progress callback for scan `number`, from 0, of several scans that count as one task.
+
+    `passes` is the number of scans. None if `watch` is None.
+    """
     return watch and (lambda count, share: watch(count, (number + share) / passes))
 
 
 class Walk:
-    """A walk through pages of cells and rows, which calls a `ProgressCallback` after every page."""
+    """A scan through pages of cells and search rows, which calls a `ProgressCallback` after every page.
+
+    Search rows lead from hashes (of blocks of a fingerprint, bands of a sketch, passages) to fingerprints.
+    """
 
     def __init__(self, watch: ProgressCallback | None = None, *, passes: int = 2) -> None:
         self._watch = watch
@@ -50,15 +59,21 @@ class Walk:
         self._count = 0
 
     def cells(self, pages: Iterable[list[Cell]], *, before: int = 0) -> Iterator[list[Cell]]:
-        """Yield pages of cells, and report after each how far the pass `before` + 1 of all passes has come."""
+        """Yield these pages of cells, and report the progress after each page.
+
+        `before` is the number of scans of the same task that were finished before this one.
+        """
         return self.pages(pages, lambda page: (len(page), keys.row_prefix(page[-1].row)), before=before)
 
     def rows(self, pages: Iterable[keys.BlockRows], *, before: int = 0) -> Iterator[keys.BlockRows]:
-        """Yield pages of block rows, and report as `cells` does."""
+        """Yield these pages of search rows, and report the progress after each page; `before` is as for `cells`."""
         return self.pages(pages, lambda page: (len(page.prefixes), int(page.prefixes[-1])), before=before)
 
     def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, int]], *, before: int = 0) -> Iterator[T]:
-        """Yield pages and report the progress; `last` returns a page's size and the prefix of its last row."""
+        """Yield these pages, and report the progress after each; `before` is as for `cells`.
+
+        `last` returns the number of items on a page, and the prefix of its last row.
+        """
         for page in pages:
             yield page
             count, prefix = last(page)
@@ -68,7 +83,7 @@ class Walk:
 
 
 def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
-    """Yield all block rows, a page at a time, or many pages where the index keeps passages."""
+    """Yield all search rows of an index in pages, or in groups of many pages if the index keeps passages."""
     pages = iter(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE))
     if profile.passages is None:
         yield from pages
@@ -79,9 +94,9 @@ def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
 def scan_documents(
     store: Store, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None, *, start: bytes = b""
 ) -> Iterator[DocumentPage]:
-    """Yield all document cells, or those from a row on, a page at a time, in the order of the ids' digests.
+    """Yield all document cells, decoded, or those from row `start` on, a page at a time, ordered by the digests of ids.
 
-    A damaged cell is left out if `on_damage` takes it; else it raises `CorruptIndex`.
+    A damaged cell is skipped and reported to `on_damage`; without `on_damage` it raises `CorruptIndex`.
     """
     walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, start, None, page=PAGE)):
@@ -102,9 +117,9 @@ def scan_documents(
 def decode_cells(
     cells: Sequence[Cell], bands: int, on_damage: DamageCallback | None = None
 ) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
-    """Return the decoded document cells, and apart all cells, members and copies too, that are damaged.
+    """Return the document cells with their decoded content, and, as a second list, all damaged cells of any kind.
 
-    A damaged cell does not decode or is in another row than its id's; `on_damage` is told of each.
+    A damaged cell does not decode or is in another row than its id's. `on_damage` is called with the row of each.
     """
     decoded, damaged = [], []
     for cell in cells:
@@ -126,12 +141,16 @@ def decode_cells(
 
 
 def with_wrong_checksum(profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose checksum is not that of their bytes; none in an index without checksums."""
+    """Return the cells whose checksum does not fit their bytes; none in an index without checksums."""
     return [cell for cell in cells if profile.checksums and not checksums.is_sealed(cell.value)]
 
 
 def with_sound_document(store: Store, profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the members and copies whose document cell has the right checksum or is not there."""
+    """Return the member cells and entries of copies whose id has an intact document cell or none.
+
+    A member cell stands for one document, in the row of its fingerprint; its document cell, in the row of its id, has
+    the decision about it. An entry of a list of copies names a duplicate, in the row of its original.
+    """
     digests = [cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in cells]
     documents = store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests)))
     pairs = zip(cells, documents, strict=True)
@@ -139,7 +158,10 @@ def with_sound_document(store: Store, profile: Profile, cells: Sequence[Cell]) -
 
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
-    """Return cells as read again inside a transaction; as they are in a store without transactions."""
+    """Return cells as they are in the store by now, without those deleted since, to be used in a transaction.
+
+    In a store without transactions, where others write all the time, return the cells as given.
+    """
     # Without a transaction others write all the time: to read again would be no fresher.
     if not isinstance(store, Transactional):
         return list(cells)

@@ -9,5 +9,5 @@ __all__ = ["blake2b", "digest_of"]
 
 
 def digest_of(content: bytes) -> str:
-    """Return the 16-byte BLAKE2b digest of some content in hex, by which a change of it is noticed."""
+    """Return the 16-byte BLAKE2b digest of some content as hex, to notice later whether the content has changed."""
     return blake2b(content, digest_size=16).hexdigest()

@@ -36,7 +36,10 @@ _PACKED_ROW = np.dtype([*_PREFIX_FIELDS, ("simhash", ">u8")])
 
 
 class BlockRows(NamedTuple):
-    """Rows of family ``b``: two arrays of one length, sorted by prefix, then simhash, without repeats."""
+    """Keys of rows of column family ``b``: an array of prefixes and one of fingerprints, sorted by both.
+
+    No row comes twice.
+    """
 
     prefixes: NDArray[np.uint64]
     simhashes: NDArray[np.uint64]
@@ -52,7 +55,7 @@ class BlockRows(NamedTuple):
 
     @classmethod
     def merged(cls, *parts: "BlockRows") -> "BlockRows":
-        """Return the rows of several sorted parts as one, sorted and without repeats."""
+        """Return several sorted sets of rows as one, sorted and without repeats."""
         prefixes, simhashes = (np.concatenate(column) for column in zip(*parts, strict=True))
         # A stable sort finds the parts, which are sorted, and merges them; few rows have a prefix in common.
         order = np.argsort(prefixes, kind="stable")
@@ -72,7 +75,10 @@ class BlockRows(NamedTuple):
 
 
 def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the block rows of fingerprints: one for each fingerprint in each table of the scheme."""
+    """Return the block rows of fingerprints: one row for each fingerprint and each table of the scheme.
+
+    A table is a choice of blocks of the fingerprint's bits.
+    """
     ascending = distinct(simhashes)
     # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
     prefixes, owners = sort_prefixes(scheme.prefixes(ascending))
@@ -80,9 +86,11 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
 
 
 def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return the prefixes of the sketch rows of documents, shape (n, bands); their flags follow those of the tables.
+    """Return the key prefixes of documents' sketch rows, shape (n documents, bands): a band's segment, then its flag.
 
-    Documents without a sketch, which are not `present`, get `NO_PREFIX`, which no row has.
+    A band is a group of a MinHash sketch's minima, and `segments`, of the same shape, has 32 bits of each band's hash.
+    The flags follow those of the block tables. A document for which `present` is false has no sketch, and gets
+    `NO_PREFIX`, which no row has.
     """
     first = len(scheme.tables) + 1
     flags = np.arange(first, first + segments.shape[1], dtype=U64)
@@ -90,18 +98,18 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
 
 
 def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the sketch rows of documents, from the prefixes of `band_prefixes` and their fingerprints."""
+    """Return the sketch rows of documents, from the prefixes that `band_prefixes` returns and the fingerprints."""
     owners, bands = np.nonzero(prefixes != NO_PREFIX)
     return BlockRows.merged(BlockRows(prefixes[owners, bands], simhashes[owners]))
 
 
 def passage_prefixes(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the prefix, segment and flag, of the row of each passage, from its hash."""
+    """Return the key prefix (segment and flag) of each passage's row, from the 64-bit hashes of the passages."""
     return hashes >> U64(layout.SEGMENT_BITS) << U64(layout.FLAG_BITS) | U64(layout.FLAG_PASSAGES)
 
 
 def passage_rows(passages: Sequence[bytes], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the passage rows of documents, from the packed hashes of their passages and their fingerprints."""
+    """Return the passage rows of documents, from their fingerprints and the hashes of their passages, 8 bytes each."""
     counts = [len(packed) // layout.PASSAGE_BYTES for packed in passages]
     prefixes = passage_prefixes(unpack_simhashes(b"".join(passages)))
     return BlockRows.merged(BlockRows(prefixes, np.repeat(simhashes, counts)))
@@ -118,7 +126,10 @@ def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """Return the prefixes of fingerprints, shape (n, tables), sorted, and the position of each one's fingerprint."""
+    """Return the prefixes of n fingerprints, shape (n, tables), as one sorted array, and the fingerprint of each.
+
+    A fingerprint is given by its position, from 0 to n - 1.
+    """
     n, tables = prefixes.shape
     if n > 1 << OWNER_BITS:
         order = np.argsort(prefixes.reshape(-1), kind="stable")
@@ -154,7 +165,7 @@ def pack_rows(rows: BlockRows) -> bytes:
 
 
 def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
-    """Return the block rows whose keys are in a byte string of `pack_rows`."""
+    """Return the block rows whose keys, 13 bytes each, are in one byte string, as `pack_rows` makes it."""
     if not len(packed):
         return BlockRows.empty()
     keys = np.frombuffer(packed, _PACKED_ROW)
@@ -179,12 +190,15 @@ def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
 
 
 def row_prefix(row: bytes) -> int:
-    """Return the prefix with which a row key begins; a shorter key, as regions have, is filled up with zero bytes."""
+    """Return the prefix of a row key as an integer; a shorter key, such as a region's, is padded with zero bytes."""
     return int.from_bytes(row[: layout.PREFIX_BYTES].ljust(layout.PREFIX_BYTES, b"\0"), "big")
 
 
 def row_bounds(start: int, stop: int) -> tuple[bytes, bytes | None]:
-    """Return first key and exclusive end of the rows with prefixes in ``[start, stop)``; None: no row comes later."""
+    """Return the first key and the exclusive end of the rows whose prefixes are in ``[start, stop)``.
+
+    The end is None where the range goes on to the last row of the index.
+    """
     return pack_prefix(start), None if stop >= ALL_PREFIXES else pack_prefix(stop)
 
 
@@ -221,7 +235,10 @@ def checked_id_type(document_id: object) -> str:
 
 
 def check_simhash(simhash: object) -> int:
-    """Return a ready fingerprint as an integer, or raise `InvalidArgument`."""
+    """Return a fingerprint that a caller gives as an int.
+
+    Raise `InvalidArgument` unless it is an integer of 64 bits.
+    """
     if (
         isinstance(simhash, int | np.integer)
         and not isinstance(simhash, bool)
@@ -242,34 +259,37 @@ def id_digest(document_id: str) -> bytes:
 
 
 def document_row(digest: bytes) -> bytes:
-    """Return the row key of a document, from the digest of its id."""
+    """Return the key of the row that holds a document's cell, from the 16-byte digest of its id."""
     return digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest
 
 
 def document_key(digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of the document cell of an id, from the digest of the id."""
+    """Return the row key and the qualifier of the cell that describes a document, from the digest of its id."""
     return document_row(digest), layout.STATE_QUALIFIER
 
 
 def member_key(text: tuple[int, bytes], digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of a member cell, from fingerprint and digest of its text and the digest of its id."""
+    """Return the row key and the qualifier of a member cell: it lists one document in the row of its fingerprint.
+
+    `text` is the fingerprint of the document's text and the text's digest; `digest` is that of the document's id.
+    """
     simhash, text_digest = text
     return member_row(simhash), digest + text_digest
 
 
 def copies_row(digest: bytes) -> bytes:
-    """Return the row key of the copies of an original, from the digest of the original's id."""
+    """Return the key of the row that lists the copies of an original, from the digest of the original's id."""
     return digest[: layout.SEGMENT_BYTES] + _COPIES + digest
 
 
 def member_row(simhash: int) -> bytes:
-    """Return the row key of the members of a fingerprint, the documents that have it."""
+    """Return the key of the row that lists the members of a fingerprint, which are the documents that have it."""
     packed = pack_simhash(simhash)
     return packed[: layout.SEGMENT_BYTES] + _MEMBERS + packed
 
 
 def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
-    """Return the row keys of the members of several fingerprints, in the order of the fingerprints."""
+    """Return, for each of several fingerprints, the key of the row that lists its documents; see `member_row`."""
     if len(simhashes) <= FEW:
         return list(map(member_row, simhashes.tolist()))
     prefixes = simhashes >> U64(32) << U64(layout.FLAG_BITS) | U64(layout.FLAG_MEMBERS)
@@ -277,7 +297,7 @@ def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
 
 
 def index_row(name: str) -> bytes:
-    """Return the row key of a row of the index itself, by its name."""
+    """Return the key of a row about the index as a whole, such as ``profile`` or ``backup``, from the row's name."""
     return bytes(layout.SEGMENT_BYTES) + bytes([layout.FLAG_INDEX]) + name.encode("ascii")
 
 
@@ -287,17 +307,17 @@ def row_flag(row: bytes) -> int:
 
 
 def row_simhash(row: bytes) -> int:
-    """Return the fingerprint at the end of the key of a block row or a members row."""
+    """Return the fingerprint at the end of the key of a block row or of a row of members, as an integer."""
     return int.from_bytes(row[layout.PREFIX_BYTES :], "big")
 
 
 def row_digest(row: bytes) -> bytes:
-    """Return the id's digest at the end of the key of a document row or a row of copies."""
+    """Return the digest of an id, 16 bytes, at the end of the key of a document's row or of a row of copies."""
     return row[layout.PREFIX_BYTES :]
 
 
 def _with_prefixes(prefixes: NDArray[np.uint64], form: np.dtype[np.void]) -> NDArray[np.void]:
-    """Return an array of keys in which only the prefixes are filled in."""
+    """Return an array of packed keys of dtype `form` in which only the prefixes, segment and flag, are filled in."""
     keys = np.empty(len(prefixes), form)
     keys["segment"] = prefixes >> U64(layout.FLAG_BITS)
     keys["flag"] = prefixes & FLAGS

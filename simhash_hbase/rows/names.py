@@ -8,7 +8,7 @@ MAX_NAME_BYTES = 128  # Bytes of a name in UTF-8, at most.
 
 
 def exact(string: str) -> str:
-    """Return a string of a subclass of str, such as numpy's and lxml's, as a plain str."""
+    """Return a string as a plain str where it is of a subclass of str, such as numpy's or lxml's."""
     return str.__str__(string)
 
 

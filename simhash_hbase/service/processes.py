@@ -73,7 +73,10 @@ def run_service(settings: Settings, listener: socket.socket) -> bool:
 
 
 def _serve(settings: Settings, listener: socket.socket, owner: Connection | None) -> None:
-    """Serve in this process until it is stopped; where calls of the index had to be given up, end it with `FAILED`."""
+    """Serve in this process until it is stopped; exit with `FAILED` where calls of the index had to be given up.
+
+    `owner` is the pipe to the process that started this one; None if this is the only one.
+    """
     keys = Keyring(settings.keys) if settings.keys is not None else None
     with settings.open_index() as index:
         if owner is None:
@@ -91,7 +94,7 @@ def _serve(settings: Settings, listener: socket.socket, owner: Connection | None
 
 
 def _serve_for_owner(settings: Settings, listener: socket.socket, owner: Connection) -> None:
-    """Serve in one of several processes: the owner alone takes signals, and passes them on."""
+    """Serve in one of several processes; signals come over the pipe from the owner, which alone receives them."""
     for number in (*SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -104,7 +107,7 @@ def _serve_for_owner(settings: Settings, listener: socket.socket, owner: Connect
 
 
 class _Process:
-    """One process that serves, as its owner sees it."""
+    """A serving process as its owner, the process that started it, sees it."""
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         # Spawned, not forked: a fork would copy locks of this process.
@@ -128,21 +131,21 @@ class _Process:
         return self._process.pid or 0
 
     def tell(self, number: int) -> None:
-        """Send the number of a signal to the process."""
+        """Send the number of a signal to the process over its pipe; one that has ended is left alone."""
         try:
             self.pipe.send(number)
         except OSError:
             return  # The process has ended, and its sentinel says so.
 
     def end(self) -> int:
-        """Return the exit code of a process that has ended."""
+        """Wait for a process that is ending, close its pipe, and return its exit code."""
         self._process.join()
         self.pipe.close()
         return self._process.exitcode or 0
 
 
 class _Owner:
-    """The process that starts the serving ones, replaces one that ends, and stops them all."""
+    """The process that starts the serving processes, replaces one that ends, and stops them all."""
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         self._settings = settings
@@ -179,7 +182,10 @@ class _Owner:
         return self._is_whole
 
     def go_on(self, arrived: socket.socket) -> None:
-        """Wait for a signal, a process that is ready or has ended, or the time of a restart, and handle it."""
+        """Wait for a signal, a process that is ready or has ended, or the time of a restart, and handle this event.
+
+        `arrived` is the socket out of which the numbers of signals come.
+        """
         pipes = {process.pipe: process for process in self._processes if process.ready_at is None}
         sentinels = {process.sentinel: process for process in self._processes}
         is_complete = self._is_stopping or not self._due

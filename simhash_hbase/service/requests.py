@@ -41,7 +41,7 @@ NO_ROUTE = "none"
 
 @dataclass(slots=True)
 class Trail:
-    """The facts about one request, added by each layer, for logs and metrics."""
+    """The facts about one request, such as its key, route and outcomes; each layer adds some, for logs and metrics."""
 
     request_id: str
     scope: Mapping[str, Any]  # The request's; the application adds the route.
@@ -68,17 +68,20 @@ class Trail:
 
     @property
     def known_method(self) -> str | None:
-        """The HTTP method if it is one of HTTP's own; others could be of any number."""
+        """The HTTP method if it is a standard one, else None.
+
+        Clients may invent any number of others, and each would be a new series of a metric.
+        """
         return self.method if self.method in METHODS else None
 
     @property
     def route(self) -> str:
-        """The route's pattern, never the address itself: that may hold ids."""
+        """The pattern of the request's route, such as ``/v1/documents``, never its address, which may hold ids."""
         return str(getattr(self.scope.get("route"), "path", NO_ROUTE))
 
     @property
     def payer(self) -> str:
-        """The name of the share that the request takes: its key, or, without keys, its address."""
+        """The client whose share of places and memory the request takes: the name of its key, or else its address."""
         return self.key or self.client or ""
 
     def seconds(self) -> float:
@@ -86,11 +89,11 @@ class Trail:
         return time.monotonic() - self.started
 
     def extra(self, **more: object) -> dict[str, dict[str, object]]:
-        """Return the argument `extra` for a log line about this request."""
+        """Return the argument `extra` of a logging call about this request; `more` are further fields."""
         return {"fields": {"request_id": self.request_id, "route": self.route, **more}}
 
     def fields(self) -> dict[str, object]:
-        """Return the fields of the request's own log line."""
+        """Return the fields of the line that the log gets for each request."""
         line: dict[str, object] = {
             "request_id": self.request_id,
             "method": self.method,
@@ -130,7 +133,7 @@ def framing_problem(headers: Headers, version: str) -> Problem | None:
 
 @contextmanager
 def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
-    """Record a request as a span of a trace during the block, below the span that its client names."""
+    """Record a request as a span of a trace during the block, below the span that the client's headers name."""
     if not tracing.is_on() or trail.scope["path"] in UNLOGGED:
         yield
         return
@@ -157,8 +160,8 @@ def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
 class Surround:
     """Middleware around the whole application: it checks, traces, counts and logs each request.
 
-    A request returns its place and its memory at the end of its answer, before the rest of its body is drained:
-    otherwise refused clients could keep others out.
+    A request gives its place among those under way, and its memory, back at the end of its answer, before the rest of
+    its body is drained: otherwise refused clients could keep others out.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, idle_s: float, is_draining: Callable[[], bool]) -> None:
@@ -168,7 +171,7 @@ class Surround:
         self.is_draining = is_draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
+        """Handle one request, as ASGI calls it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -215,7 +218,7 @@ class Surround:
 
 
 class _Exchange:
-    """The messages of one request and of its answer, which it passes on and counts."""
+    """Passes on the ASGI messages of one request and of its answer, and counts their bytes."""
 
     def __init__(self, surround: Surround, scope: Scope, receive: Receive, send: Send, trail: Trail) -> None:
         self._surround = surround
@@ -267,7 +270,7 @@ class _Exchange:
             raise ClientDisconnect from error
 
     async def drain(self) -> None:
-        """Read the rest of the body for a moment, before the connection is closed."""
+        """Read and drop the rest of a body that was answered early, for at most `DRAIN_S`, before closing."""
         # A client that waits for `100 Continue` has sent no body and will not be asked for it.
         most = self._trail.bytes_in + (0 if self._awaits else DRAIN_BYTES)
         with suppress(TimeoutError):
@@ -296,12 +299,12 @@ class Service:
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
 
     async def respond(self, request: Request, operation: BatchOperation) -> Response:
-        """Return the answer to a body of one JSON document or id."""
+        """Return the HTTP answer of an operation to a body with one JSON document or id."""
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         wanted = operation.wanted()
 
         async def apart() -> ItemAnswer:
-            """Return the answer to a large document, decoded and analysed in a process of its own."""
+            """Return the answer to a large document, which a process of its own decodes and analyses."""
             payer = request.state.trail.payer
             name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, wanted)
             return await self.batcher.answer(operation, AnalysedChunk.alone(0, name, analysed, len(body)))
@@ -342,7 +345,7 @@ class Service:
         return bytes(body)
 
     async def answer(self, request: Request, operation: BatchOperation, item: Item) -> Response:
-        """Return the answer for one document or id."""
+        """Return the HTTP answer of an operation on one document or id, as a JSON object."""
         operation = within_key(operation, request.state.trail)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
@@ -359,12 +362,18 @@ class Service:
         return Response(msgspec.json.encode(record), media_type=JSON)
 
     async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
-        """Return the result of `function` on the analysis, in a process of its own; see `outcome`."""
+        """Return ``function(analysis, *arguments)`` from a process of its own, for work that takes long.
+
+        See `outcome`.
+        """
         payer = request.state.trail.payer
         return await self.outcome(request, self.engine.apart(payer, self.limits.work_s, function, *arguments))
 
     async def outcome(self, request: Request, work: Awaitable[T]) -> T:
-        """Return the result of work of the engine; raise a problem for its error, or after the time of a request."""
+        """Return the result of work that the engine does.
+
+        Raise a `Problem` for its error, or when the request's time is up.
+        """
         trail: Trail = request.state.trail
         try:
             async with asyncio.timeout(self.limits.request_s - min(trail.seconds(), self.limits.request_s)):
@@ -378,7 +387,7 @@ class Service:
             raise busy("timeout", "timed out" + trail.writes * "; the write may still have been applied") from error
 
     async def _ask(self, trail: Trail, size: int) -> None:
-        """Wait for a large body's share of memory, which it has until it is answered."""
+        """Wait for the request's share of the memory for large bodies, which it keeps until it is answered."""
         ticket = self.bytes.ask(trail.payer, size)
         trail.slot.callback(ticket.close)
         trail.waits = True
@@ -387,12 +396,15 @@ class Service:
 
 
 def within_key(operation: BatchOperation, trail: Trail) -> BatchOperation:
-    """Return the operation on the documents of the collection that a request names."""
+    """Return an operation limited to the documents of the collection that a request names; see `collection_of_key`."""
     return within(operation, collection_of_key(trail))
 
 
 def collection_of_key(trail: Trail) -> str | None:
-    """Return the collection that a request names; a key bound to collections has to name one."""
+    """Return the collection that a request names, None for none.
+
+    Raises `Problem` where the request's key is bound to collections and the request names none.
+    """
     if trail.collections is not None and trail.collection is None:
         named = f"?collection={quote(min(trail.collections), safe='')}"
         raise Problem("forbidden", f"this key is bound to collections: name one, such as {named}")

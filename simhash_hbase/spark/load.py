@@ -1,4 +1,4 @@
-"""``load`` on Spark: the cells of one machine, written as HFiles by many."""
+"""``load`` on Spark: writes the same cells as on one machine, as HFiles, by many workers."""
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
@@ -75,7 +75,7 @@ class WorkPlace:
             raise InvalidInput(f"{self.path}/{FILE} does not describe a load: {error}") from error
 
     def save(self, progress: LoadProgress) -> None:
-        """Write the progress to the file, by a new file that is whole before it gets the name."""
+        """Write the progress to the file in the folder: to a new file, which gets the name when it is whole."""
         stream = self._system.create(self._new, True)
         stream.write(bytearray(msgspec.json.encode(progress)))
         stream.close()
@@ -138,7 +138,11 @@ def write_files(
     *,
     batch: str | None = None,
 ) -> int:
-    """Write the HFiles of all documents and have HBase take them over; return the number of cells."""
+    """Write the HFiles of all documents and have HBase take them over; return the number of cells.
+
+    `starts` are the first keys of the table's regions, `stamp` is the timestamp of the cells, and `batch` the name of
+    the batch that the documents come in.
+    """
     spark = documents.sparkSession
     targets = 2 * len(starts)
     cells = documents.mapInArrow(_cells(index.profile, index.collection, starts, stamp, batch), CELLS)
@@ -192,7 +196,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
                 yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
 
     def block_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
-        """Yield sorted block rows, each once: documents of one fingerprint share them."""
+        """Yield the block rows in sorted batches, each once: documents with one fingerprint share them."""
         last = b""
         for batch in batches:
             keys = batch["key"].to_pylist()
@@ -292,7 +296,10 @@ def load(
 def _progress(
     index: LocalIndex, settings: BulkSettings, files: Sequence[InputFile], options: InputOptions
 ) -> LoadProgress:
-    """Return the progress of an earlier attempt at the same load, else that of a new load; raise for another load's."""
+    """Return the progress of an earlier attempt at this load, else that of a new load.
+
+    Raises an error where the folder holds the progress of another load.
+    """
     work, batch = settings.work, checked_batch(settings.batch)
     profile = digest_of(index.profile.encode())
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)

@@ -147,7 +147,7 @@ Split: TypeAlias = tuple[str, int]
 
 @dataclass
 class SplitRecords:
-    """The records of a split of a file, or of some of its rows."""
+    """The records of a split, a part of a file that one task reads, or of some of its rows."""
 
     split: Split
     records: Iterator[Scanned | JsonLine]
@@ -159,7 +159,7 @@ Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[SplitRecords]
 
 @dataclass(frozen=True)
 class Counted:
-    """The numbers of lines and records of a split, as a first pass has counted them."""
+    """The numbers of lines and records in a split of a file, or before it, as a first pass has counted them."""
 
     lines: int
     records: int  # Records that a sample is taken of.
@@ -167,7 +167,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class Order:
-    """The numbers of lines before each file, and of lines and records before each split."""
+    """The numbers of lines before each file and of lines and records before each split.
+
+    From them a record's position in the whole input follows.
+    """
 
     files: Mapping[str, int]  # Lines of all files before one.
     splits: Mapping[Split, Counted] = field(default_factory=dict)  # Lines of the same file, records of all files.
@@ -176,7 +179,7 @@ class Order:
 
     @classmethod
     def of(cls, files: Sequence[InputFile], counted: Mapping[Split, Counted]) -> "Order":
-        """Add up the numbers before each file and split, in the order of the files."""
+        """Return the order of an input: its numbers of lines and records, added up file by file and split by split."""
         before_file: dict[str, int] = {}
         before_split: dict[Split, Counted] = {}
         total = records = 0
@@ -190,18 +193,22 @@ class Order:
         return cls(before_file, before_split, total, records)
 
     def position(self, place: Place) -> int:
-        """Return the position of the record at a place."""
+        """Return the position in the whole input of the record at a place, a file and a line."""
         return self.files[place.file] + place.line
 
     def place(self, position: int) -> Place:
-        """Return the place of the record with a position."""
+        """Return the place, file and line, of the record with this position in the whole input."""
         starts = list(self.files.values())
         at = bisect_right(starts, position) - 1
         return Place(list(self.files)[at], position - starts[at])
 
 
 def raw_frame(spark: SparkSession, files: Sequence[InputFile], options: InputOptions) -> DataFrame:
-    """Return a frame of lines with path and first byte of their split, or of Parquet rows with path and row number."""
+    """Return the input as a frame that is not decoded: of lines, or of Parquet rows.
+
+    ``path`` is the file's; ``start`` is the first byte of a line's split, or a Parquet row's number; ``value`` is the
+    line or row.
+    """
     uris = [file.uri for file in files]
     if files[0].format == "parquet":
         frame = spark.read.option("__globPaths__", "false").parquet(*uris)
@@ -224,7 +231,11 @@ def record_reader(
     order: Order | None = None,
     readers: Mapping[str, Callable[[Stream, str, InputOptions, int], Iterator[Scanned | JsonLine]]] = LINES,
 ) -> Records:
-    """Return the function from batches of `raw_frame` to records of splits; without an order lines count from 1."""
+    """Return a function that reads batches of `raw_frame` into the records of each split.
+
+    Its lines are numbered in the whole file by `order`, without one from 1 in each split. `readers` has the function
+    for each format of lines.
+    """
     names = {key: file.name for file in files for key in file.keys}
     kind = files[0].format
 
@@ -267,7 +278,7 @@ TEXTS = "number long, text string"
 
 
 def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
-    """Return the numbers of lines and records of every split."""
+    """Return the numbers of lines and records of every split, read by `read`."""
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in read(batches):
@@ -283,7 +294,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
-    """Return the texts from which `dedup --create` would learn an idf: its reservoir chooses the same records."""
+    """Return the texts from which ``dedup --create`` on one machine would learn an idf: the same random sample."""
     sample: Reservoir[int] = Reservoir()
     for number in range(order.records):
         sample.add(number)

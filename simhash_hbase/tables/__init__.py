@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Relation(Protocol):
-    """A relation of DuckDB."""
+    """A relation of DuckDB, a table or a query, as type checkers see it."""
 
     def fetchall(self) -> list[Any]:
         """Return all rows."""

@@ -91,12 +91,12 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         del self._index
 
     def filter(self, doc: Any) -> FilterResult:  # noqa: ANN401 - datatrove has no types
-        """Return whether a document goes on, or False with the reason why not."""
+        """Return True for a document that goes on in the pipeline, or False with the reason why not."""
         [verdict] = self.filter_batch([doc])
         return verdict
 
     def filter_batch(self, batch: Sequence[Any]) -> list[FilterResult]:
-        """Return for each document of a batch whether it goes on, or False with the reason why not."""
+        """Return for each document of a batch True if it goes on in the pipeline, or False with the reason why not."""
         agree = self._index.profile.agree
         given = ((doc.id, doc.text, agreed_metadata(doc.metadata, agree)) for doc in batch)
         claim = partial(self._index.claim_many, batch=self._batch)

@@ -17,7 +17,10 @@ BAR_EVERY_S = 0.1
 def show_progress(
     name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
 ) -> Iterator[Meter]:
-    """Begin a task that a bar shows on a terminal and in a notebook, elsewhere a line a minute and one at its end."""
+    """Show the progress of a task within the block: on a terminal and in a notebook a bar, elsewhere lines.
+
+    There is a line a minute and one at the end. The meter that the block gets takes the numbers.
+    """
     console = Console(stderr=True)
     begin = monotonic()
 
@@ -50,7 +53,7 @@ class _Throttled:
         self._count = 0
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Draw a count if the last one was drawn long enough ago."""
+        """Draw a count if the last one was drawn at least `every_s` seconds ago."""
         self._count = count
         if monotonic() - self._last_s >= self._every_s:
             self._last_s = monotonic()

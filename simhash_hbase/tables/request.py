@@ -1,4 +1,4 @@
-"""A caller's request about a table: its columns, the records of its rows, and the rows that are refused."""
+"""What a caller asks about a table: its columns, the records of its rows, and the rows that are refused."""
 
 import sys
 import warnings
@@ -34,7 +34,7 @@ _TEXTS = (
 
 
 def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
-    """Raise `InvalidArgument` where a column holds no strings, nor integers where these are ids."""
+    """Raise `InvalidArgument` unless a column holds strings, or, where `integers` allows them as ids, integers."""
     values = _values(kind)
     if any(is_it(values) for is_it in _TEXTS) or (integers and pa.types.is_integer(values)):
         return
@@ -61,11 +61,11 @@ _PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 class RefusedRows(UserWarning):
-    """Rows have no decision, or no passages: a text is missing or empty, or an id came before."""
+    """Warns of rows that have no decision, or no passages: a text is missing or empty, or an id came before."""
 
 
 class Refused:
-    """Counts refused rows to warn of them, or raises at the first one."""
+    """Counts rows that cannot be worked on, to warn of them at the end, or raises an error at the first one."""
 
     def __init__(self, lack: str, *, advice: str | None = None) -> None:
         self._count, self._first = 0, ""
@@ -73,7 +73,7 @@ class Refused:
         self._advice = advice
 
     def add(self, reject: Reject) -> None:
-        """Count a refused row; raise `InvalidArgument` instead if there is an advice."""
+        """Count a refused row; raise `InvalidArgument` instead if the caller wants an error, with the advice in it."""
         reason = f"row {reject.place.line}: {reject.reason}"
         if self._advice is not None:
             raise InvalidArgument(f"{reason}; {self._advice}")
@@ -81,7 +81,10 @@ class Refused:
         self._first = self._first or reason
 
     def results(self, outcomes: Iterable[tuple[Document, T | SimhashError]]) -> Iterator[tuple[int, T]]:
-        """Yield row numbers with results; a retryable error in place of a result is raised, another refuses the row."""
+        """Yield row numbers with results, from documents with results or errors.
+
+        An error that may be retried is raised; any other one refuses its row.
+        """
         for document, outcome in outcomes:
             if not isinstance(outcome, SimhashError):
                 yield document.place.line, outcome
@@ -102,18 +105,18 @@ class Refused:
 
 
 def check_number(name: str, number: object) -> None:
-    """Raise `InvalidArgument` unless an option is a number from 1."""
+    """Raise `InvalidArgument` unless an option is an integer of at least 1."""
     if not isinstance(number, int) or number < 1:
         raise InvalidArgument(f"{name} is {number!r}: wanted a number from 1")
 
 
 def opened(index: Index | Address, *, readonly: bool = False) -> AbstractContextManager[Index]:
-    """Return the index at an address, closed at the end of the block; one that the caller has opened stays open."""
+    """Return a block with an index: one at an address is closed at its end, one that the caller opened stays open."""
     return nullcontext(index) if isinstance(index, Index) else open_index(index, readonly=readonly)
 
 
 class TableRequest(ABC, Generic[T]):
-    """One call with a table: its columns and options, and the results for the rows.
+    """One call with a table, such as `mark_passages`: its columns and options, and the results for the rows.
 
     All that does not depend on the table is checked on construction.
     """
@@ -145,18 +148,21 @@ class TableRequest(ABC, Generic[T]):
 
     @abstractmethod
     def input_options(self, id_field: str) -> InputOptions:
-        """Return the options that read rows as records whose id is in a field."""
+        """Return the options that read rows as records with the id in the field `id_field`."""
 
     @abstractmethod
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, T]]:
-        """Yield row numbers, ascending, with results; refused rows have none, and a warning counts them."""
+        """Yield row numbers, ascending, with the results for them; a warning at the end counts the rows without one.
+
+        `read` returns the table's batches anew at each call; `rows` is their number of rows, None if it is not known.
+        """
 
     @abstractmethod
     def values(self, result: T) -> Sequence[object]:
         """Return the values of a result for the columns that are added to its row."""
 
     def keeps(self, result: T | None) -> bool:
-        """Return whether a row stays where no columns are added; a refused row has no result."""
+        """Return whether a row stays in a request that adds no columns; for a refused row the result is None."""
         return True
 
     @property
@@ -166,12 +172,12 @@ class TableRequest(ABC, Generic[T]):
 
     @property
     def columns(self) -> list[str]:
-        """The names of the table's columns that are read."""
+        """The names of the table's columns that the request reads."""
         fields = self.input_options(self._id_field).record_fields
         return [name for name in fields if self.id is not None or name != self._id_field]
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise `InvalidArgument` for a table that lacks the columns, or whose columns have other types."""
+        """Raise `InvalidArgument` for a table that lacks a column of the request, or has one of another type."""
         self._names = self._names or schema.names
         for name in self.columns:
             if name not in schema.names:

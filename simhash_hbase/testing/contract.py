@@ -331,7 +331,7 @@ class TransactionContract:
 
     @pytest.fixture
     def transactional_store(self, store):
-        """Return a store with transactions."""
+        """Return the fixture ``store`` after a check that it has transactions."""
         assert isinstance(store, Transactional)
         return store
 

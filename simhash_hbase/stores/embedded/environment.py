@@ -58,7 +58,10 @@ PAUSE_S = 0.002
 
 
 def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[Any, bool]:
-    """Open the environment of a folder; return also whether its reads are invisible to writers."""
+    """Open the LMDB environment of a folder; return also whether writers do not see that it is read.
+
+    That is so where the folder's lock file cannot be written to.
+    """
     size, lock = options.map_bytes, True
     while True:
         try:
@@ -93,10 +96,10 @@ def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[An
 
 
 def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN401 - lmdb has no precise types
-    """Call a function with a transaction, and return its result unless a writer has reused pages meanwhile.
+    """Return the result of `look`, called with a read transaction, again each time a writer may have reused its pages.
 
     A writer that does not see the reader may reuse pages while they are read. The number of commits since the
-    transaction began shows whether that can have happened; the read is then repeated.
+    transaction began shows whether that can have happened. `StoreBusy` is raised after `UNDISTURBED_S`.
     """
     until = time.monotonic() + UNDISTURBED_S
     while True:
@@ -123,7 +126,7 @@ _REMEDY = "restore a backup, or make the index again"
 
 
 class Environment:
-    """The environment of one folder in one process, shared by all its stores and threads.
+    """The LMDB environment of one folder in one process, shared by all its stores and threads.
 
     A thread inside `transaction` reads and writes within it; others read committed data and wait to write.
     """
@@ -170,7 +173,10 @@ class Environment:
             self.databases = self._follow(lambda: self._handles(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction for reading, and return its result; repeat when the map has moved."""
+        """Return the result of `look`, called with a read transaction.
+
+        It is called again if another process has grown the memory map.
+        """
         with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 return look(self._open)
@@ -191,7 +197,10 @@ class Environment:
                         raise
 
     def write(self, change: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction, commit it, and return the result; repeat when the map had to grow."""
+        """Return the result of `change`, called with a transaction that is then committed.
+
+        It is called again, in a new transaction, when the memory map was full and had to grow.
+        """
         with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 try:
@@ -217,7 +226,10 @@ class Environment:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Gather all transactions of this thread inside the block in one, if the map has room for many."""
+        """Write all transactions of this thread inside the block as one, which is committed at the end of the block.
+
+        Where the memory map has too little room for that, each is committed by itself.
+        """
         if self._owner == get_ident():
             raise InvalidArgument("this thread gathers transactions already: groups do not nest")
         # A group copies each page that it touches.
@@ -242,7 +254,8 @@ class Environment:
     def _release_pages(self) -> None:
         """Commit a transaction that changes nothing, so that the next one may reuse the pages that the last one freed.
 
-        A group replaces nearly all pages. Without this, a file has room for three times those in force.
+        The transaction of `gathered` replaces nearly all pages. Without this, a file would have room for three times
+        the pages that are in use.
         """
 
         def rewrite_first_cell(transaction: Transaction) -> int | None:
@@ -254,9 +267,9 @@ class Environment:
             self._filter = known[0], number
 
     def _current_filter(self) -> BloomFilter | None:
-        """Return a filter of the prefixes and keys that the open transaction sees; None where they are not known.
+        """Return a Bloom filter of the prefixes and keys that the open transaction sees; None where they are not known.
 
-        They are known in a new index, and go on to be known while no other transaction is committed between groups.
+        They are known in a new index, and as long as nobody but `gathered` commits transactions.
         """
         known, self._filter = self._filter, None
         if not self._count_entries():
@@ -270,21 +283,21 @@ class Environment:
 
     @property
     def memtable(self) -> Memtable | None:
-        """The memtable of this thread, with its writes, while it gathers transactions; else None."""
+        """The writes that wait in memory while this thread gathers transactions; None while it does not."""
         return self._memtable if self._owner == get_ident() else None
 
     def write_memtable(self) -> None:
-        """Write the memtable, if there is one, to the databases: for calls that read only these."""
+        """Write the memtable, which holds writes in memory, to the databases, before a call that reads these alone."""
         memtable = self.memtable
         if memtable is not None and not memtable.is_empty:
             self.write(lambda transaction: memtable.write(transaction, self.databases))
 
     def is_awaited(self) -> bool:
-        """Return whether another thread or process waits to write."""
+        """Return whether another thread or process waits for its turn to write."""
         return self._turn.is_awaited()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a block in which this thread's reads and writes are one transaction, or part of a gathered one."""
+        """Return a block in which this thread's reads and writes are one transaction, or part of that of `gathered`."""
         if self._owner != get_ident():
             return self._alone()
         if self._memtable is None:
@@ -327,11 +340,11 @@ class Environment:
 
     @property
     def map_bytes(self) -> int:
-        """The size of the memory map."""
+        """The size of the memory map, in bytes."""
         return int(self._env.info()["map_size"])
 
     def copy(self, destination: str, target: str) -> None:
-        """Write a compact copy of all committed data into an empty folder; errors name it `target`."""
+        """Write a compact copy of all committed data into the empty folder `destination`; errors name it `target`."""
 
         def copy() -> None:
             with self._gate:
@@ -341,9 +354,10 @@ class Environment:
             self._follow(copy)
 
     def check_readable(self) -> None:
-        """Raise `CorruptIndex` if a page is damaged, which another process reads: damage may end it by a signal.
+        """Read all pages of the folder in another process, and raise `CorruptIndex` if one is damaged.
 
-        Most errors of the driver are not reported: the caller gets them itself when it reads.
+        Reading a damaged page may end a process by a signal. Most errors of the driver are not reported: the caller
+        gets them itself when it reads.
         """
         lock = "no lock" if self._unseen else "lock"
         asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock, *DATABASES]
@@ -377,7 +391,7 @@ class Environment:
         }
 
     def _follow(self, call: Callable[[], T]) -> T:
-        """Make a call and return its result; repeat it in a larger map when another process has grown the file."""
+        """Return the result of a call; repeat it in a larger memory map when another process has grown the file."""
         while True:
             try:
                 return call()
@@ -414,7 +428,7 @@ class Environment:
     def _begin(self) -> Transaction:
         """Begin and return a transaction for writing, in a map of which at most half is used, as long as it can grow.
 
-        The caller has the turn.
+        The caller holds `WriteTurns`, so no other thread writes.
         """
         self.check_permission()
         while True:
@@ -430,7 +444,7 @@ class Environment:
             return self._env.begin(write=True)
 
     def _full(self) -> StoreBusy | StoreFull:
-        """Return the error of a transaction that the map has no room for."""
+        """Return the error for a transaction that the memory map has no room for; the map grows when it has ended."""
         # The map cannot grow under an open transaction: it grows at the end of the block.
         self._outgrown = self.map_bytes
         if self._memtable is not None:
@@ -445,13 +459,16 @@ class Environment:
         self._move_map(2 * outgrown)
 
     def _move_map(self, size: int) -> None:
-        """Resize the map; 0 takes the size that another process has given it."""
+        """Resize the memory map to some bytes while nobody reads.
+
+        0 takes the size that another process has given it.
+        """
         with self._turn(), self._gate.alone():
             self._env.set_mapsize(size)
 
 
 def _has_address_space(size: int) -> bool:
-    """Return whether the system grants this much address space.
+    """Return whether the system grants this process so many more bytes of address space.
 
     When `set_mapsize` fails, LMDB is left without a map and the next read kills the process.
     """

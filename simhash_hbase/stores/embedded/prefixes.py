@@ -1,4 +1,4 @@
-"""A Bloom filter of the keys in a folder: most keys of a new document are not there, and need no search."""
+"""A Bloom filter of the keys in a folder: most keys of a new document are not stored yet, and need no search."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,10 @@ _IN_WORD = U64((1 << _WORD_BITS) - 1)
 
 
 class BloomFilter:
-    """A Bloom filter: a set of numbers that has all that were added, and seems to have some others."""
+    """A Bloom filter: a set of numbers that has all that were added, and seems to have some others.
+
+    Numbers are 64 bits; the filter takes 64 MB.
+    """
 
     def __init__(self) -> None:
         self._words = np.zeros(1 << FILTER_BITS - _WORD_BITS, U64)

@@ -105,7 +105,10 @@ class RedisConnection:
             return self._open().execute_command(*command)  # type: ignore[no-untyped-call]
 
     def run(self, script: str, calls: Iterable[Sequence[Argument]], *, once: bool = False) -> Iterator[Any]:
-        """Yield a script's answer to each list of arguments; `once`: nothing is sent again when a connection breaks."""
+        """Run a Lua script with each list of arguments in turn, and yield its answers.
+
+        With `once`, nothing is sent again when a connection breaks.
+        """
         waiting = iter(calls)
         while window := list(islice(waiting, PIPELINED)):
             with redis_errors(self.url):

@@ -220,7 +220,7 @@ class RedisStore(base.Store):
                     rows = self._rows_after(rows) if rows.prefixes[-1] in cut else NO_ROWS
 
     def _rows_after(self, rows: BlockRows) -> BlockRows:
-        """Return the block rows that follow the last of these rows under its prefix."""
+        """Return the block rows that come after the last of `rows` and have its prefix, `ROWS_A_CALL` at most."""
         last = BlockRows(rows.prefixes[-1:], rows.simhashes[-1:])
         [simhashes] = self._connection.run(SCRIPTS["rows_after"], [(BLOCKS, pack_rows(last), ROWS_A_CALL)])
         following = np.frombuffer(simhashes, ">u8").astype(np.uint64)
@@ -246,7 +246,7 @@ class RedisStore(base.Store):
             yield waiting
 
     def _keys(self, family: str) -> Iterator[list[bytes]]:
-        """Yield the row keys of a family, of family b the prefixes, in no order, some more than once."""
+        """Yield lists of the row keys of a family, in no order, some more than once; for family ``b``, row prefixes."""
         space, cursor = _space(family).encode(), 0
         while True:
             cursor, keys = self._connection.ask("SCAN", cursor, "MATCH", space + b"*", "COUNT", KEYS_A_CALL)

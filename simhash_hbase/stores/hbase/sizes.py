@@ -1,4 +1,4 @@
-"""The sizes of calls of HBase: how much one reads, and how writes and look-ups are cut into several."""
+"""The sizes of calls of HBase: how much one reads, and how writes and look-ups are cut into several calls."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -36,11 +36,14 @@ class CallSizes:
     limit: 2 MiB by default, 1 MiB at least."""
 
     def group_row_keys(self, rows: Iterable[bytes], most: int | None = None) -> list[list[bytes]]:
-        """Return row keys in groups for one call each, bounded in rows and bytes: a filter names each key twice."""
+        """Return row keys in groups for one call each, bounded in number and bytes.
+
+        Each key counts twice, since a filter names it as the start and the end of a range.
+        """
         return self._grouped(rows, lambda row: 2 * len(row), most or self.write_rows)
 
     def group_keys(self, keys: Iterable[CellKey], most: int) -> list[list[CellKey]]:
-        """Return rows with qualifiers in groups for one call each, bounded in number and in bytes."""
+        """Return keys of cells (row and qualifier) in groups for one call each, bounded in number and in bytes."""
         return self._grouped(keys, lambda key: len(key[0]) + len(key[1]), most)
 
     def group_cells(self, cells: Iterable[Cell]) -> list[list[Cell]]:

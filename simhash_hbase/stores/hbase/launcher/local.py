@@ -39,7 +39,7 @@ class Role:
     ready: str = ""  # Words in its log once it is ready; a gateway is asked instead.
 
     def command(self, ports: Mapping[str, int]) -> list[str]:
-        """Return the last words of this process's java command: heap size, main class, arguments with its ports."""
+        """Return the end of the java command for this process: heap size, main class, and arguments with its ports."""
         variable, default = self.heap
         words = self.arguments.format_map(ports).split()
         return [f"-Xmx{os.environ.get(variable, default)}", f"-Dservice={self.name}", self.main, *words]
@@ -47,7 +47,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Layout:
-    """The processes of a server; a stage is started when the one before it is ready, and stopped before it."""
+    """The processes of a server, in stages: one is started when the one before it is ready, and stopped before it."""
 
     stages: tuple[tuple[Role, ...], ...]
     ports: tuple[str, ...]
@@ -84,7 +84,7 @@ SINGLE = Layout(
 
 @dataclass(frozen=True)
 class Process:
-    """A process that was started here."""
+    """A process that the launcher has started, with what tells it from a later one of the same id."""
 
     pid: int
     started: str  # When it started, as the system writes it: only compared.
@@ -194,7 +194,7 @@ class LocalServer:
         }
 
     def alone(self) -> AbstractContextManager[None]:
-        """Return a block in which other commands that change this server wait."""
+        """Return a block that holds the server's lock: other commands that change the server wait for its end."""
         return exclusive(self.home.path / "lock")
 
     def _stop(self) -> bool:
@@ -224,7 +224,7 @@ class LocalServer:
         )
 
     def launch(self, role: Role, java: Path, jars: Path, ports: Mapping[str, int]) -> None:
-        """Start the process of a role, and note it in the file of processes."""
+        """Start the process of a role, and note it in the file of this server's processes."""
         log = self._log(role.name)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))
@@ -246,14 +246,17 @@ class LocalServer:
         return log.exists() and words in log.read_text("utf-8", errors="replace")
 
     def _log_end(self, service: str) -> str:
-        """Return lines of the log of a process: from the first error on, or else the last ones."""
+        """Return some lines of the log of a process for an error: from the first error on, or else the last ones."""
         lines = self._log(service).read_text("utf-8", errors="replace").splitlines()
         first = next((n for n, line in enumerate(lines) if " ERROR " in line), -LOG_LINES)
         return "\n".join([*lines[first:][:LOG_LINES], f"(all of it: {self._log(service)})"])
 
 
 def start(command: Sequence[str], mark: str, log: Path) -> Process:
-    """Start a process in a session of its own, append its output to a log, and return it."""
+    """Start a process that outlives this one, append its output to a log, and return it.
+
+    `mark` is text in its command line, by which it is known again.
+    """
     with log.open("ab") as output:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True

@@ -28,7 +28,7 @@ _KEY_BYTES = 2 + 1 + _TIME_AND_KIND.size
 
 
 class CellColumns(NamedTuple):
-    """The cells of one block, in columns."""
+    """The cells in one block of bytes, as an answer has them, decoded into columns."""
 
     rows: list[bytes]
     qualifiers: list[bytes]
@@ -36,17 +36,20 @@ class CellColumns(NamedTuple):
     timestamps: list[int]  # Milliseconds.
 
     def part(self, start: int, stop: int) -> "CellColumns":
-        """Return the cells from one position to another, exclusive."""
+        """Return the cells from position `start` to `stop`, exclusive."""
         part = slice(start, stop)
         return CellColumns(self.rows[part], self.qualifiers[part], self.values[part], self.timestamps[part])
 
     def cells(self) -> list[Cell]:
-        """Return the cells one by one."""
+        """Return the cells as a list of `Cell`."""
         return [Cell(*cell) for cell in zip(*self, strict=True)]
 
 
 def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
-    """Return the bytes of cells of a family; the server stamps a cell without a timestamp, a deletion has no value."""
+    """Return the bytes of cells of one family; `kind` is `PUT` or `DELETE_COLUMN`.
+
+    The server stamps a cell without a timestamp. A deletion has no value.
+    """
     name = family.encode()
     parts: list[bytes] = []
     for row, qualifier, content, timestamp in cells:
@@ -66,7 +69,7 @@ def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
 
 
 def unpack_cells(block: bytes, family: str) -> CellColumns:
-    """Return the cells of one family in some bytes; raise `ValueError` for damage, another family or a deletion."""
+    """Return the cells in a block of bytes; raise `ValueError` for damage, for another family or for a deletion."""
     name = bytes([len(family)]) + family.encode()
     columns = CellColumns([], [], [], [])
     rows, qualifiers, values, timestamps = columns
@@ -94,7 +97,7 @@ def unpack_cells(block: bytes, family: str) -> CellColumns:
 
 
 def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
-    """Return the bytes of block rows as cells without qualifier and value."""
+    """Return the bytes of block rows, given by their keys, as cells without qualifier and value; see `pack_cells`."""
     one = _block_row(timestamp, kind)
     cells = np.tile(np.frombuffer(one, np.uint8), (len(keys), 1))
     cells[:, _LENGTHS.size : _BLOCK_FAMILY] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, BLOCK_ROW_BYTES)
@@ -102,7 +105,7 @@ def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
 
 
 def unpack_block_rows(block: bytes) -> list[bytes]:
-    """Return the keys of the block rows in some bytes; raise `ValueError` for other cells."""
+    """Return the keys of the block rows in a block of bytes; raise `ValueError` for other cells."""
     keys: list[bytes] = _BLOCK_ROW.findall(block)
     if len(keys) * BLOCK_ROW_CELL_BYTES != len(block):
         raise ValueError("a cell came that is no block row, or is not complete")

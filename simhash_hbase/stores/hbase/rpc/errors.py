@@ -1,4 +1,4 @@
-"""The exceptions of HBase's servers as errors of this package: repeat, look for the region again, or give up."""
+"""Exceptions of HBase's servers as errors of this package, by which a caller repeats a call or gives up."""
 
 import re
 import socket
@@ -42,7 +42,7 @@ _MOST_TEXT = 300
 
 
 class NotDone(errors.StoreUnavailable):
-    """A server did not begin with a call, or never received it: repeating it is safe whatever it is."""
+    """A server did not begin with a call, or never received it, so that any call may be repeated safely."""
 
 
 class NotSent(ConnectionAbortedError):
@@ -50,7 +50,7 @@ class NotSent(ConnectionAbortedError):
 
 
 class ServerException(NamedTuple):
-    """An exception of Java in an answer."""
+    """A Java exception that a server has answered with."""
 
     java_class: str  # With its package.
     trace: str  # Message and stack.
@@ -95,7 +95,7 @@ def of_exception(exception: ServerException, what: str, table: str) -> errors.Si
 
 
 class connection_errors:  # reads as a statement; a class, since a generator costs microseconds on each call
-    """Turn errors of a connection inside the block into errors of this package."""
+    """Turn errors of a connection inside the block into errors of this package, with the call and server in them."""
 
     def __init__(self, what: str, server: Gateway, timeout_s: float, *, begun: bool = True) -> None:
         self._what = f"{what} at {server}"

@@ -1,4 +1,4 @@
-"""Calls of the servers of a cluster: connections that threads share, and conversations on them."""
+"""Calls of the servers of a cluster: connections that threads share, and conversations run on them."""
 
 import os
 import threading
@@ -35,7 +35,7 @@ class Connections:
         self._start_empty()
 
     def to(self, server: Gateway, service: str) -> RpcConnection:
-        """Return a connection to a service of a server that can take calls; errors of connecting are `NotDone`."""
+        """Return a connection to a service of a server that can take calls; raise `NotDone` if it cannot be made."""
         self._start_after_fork()
         with self._lock:
             if self._closed:
@@ -57,7 +57,7 @@ class Connections:
         return connection
 
     def counts(self) -> tuple[int, int]:
-        """Count the open connections, and those with calls under way."""
+        """Return the numbers of open connections, and of those with calls under way."""
         self._start_after_fork()
         with self._lock:
             connections = [each for each in self._open.values() if each.is_open]
@@ -73,7 +73,7 @@ class Connections:
             connection.close()
 
     def _start_after_fork(self) -> None:
-        """Leave the connections to the parent process, which goes on with them."""
+        """Begin without connections in a forked child: they belong to the parent process, which goes on with them."""
         if os.getpid() != self._process:
             self._start_empty()
 
@@ -94,7 +94,7 @@ class _Ticket(NamedTuple):
 
 
 class RpcExchange(exchange.Exchange):
-    """Holds conversations with the servers of a cluster.
+    """Runs conversations, generators of calls, with the servers of a cluster.
 
     A conversation that failed begins again, with regions that are looked for anew, where repeating is safe: where the
     caller allows it, or where no server has begun with a call of it.
@@ -107,7 +107,7 @@ class RpcExchange(exchange.Exchange):
         self._retries = 0
 
     def traffic(self) -> Traffic:
-        """Count connections and retries; there is one connection to each service of each server."""
+        """Return the numbers of connections, one to each service of each server, and of retries."""
         connections, in_use = self._connections.counts()
         return Traffic(connections, in_use, max(connections, self._options.max_connections), self._retries)
 
@@ -125,7 +125,10 @@ class RpcExchange(exchange.Exchange):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Hold many conversations, ``sockets * window`` of them at a time; a disabled table is noticed by itself."""
+        """Run many conversations, ``sockets * window`` of them at a time; see `Exchange.hold`.
+
+        `writes` is ignored: servers report a disabled table by an error of their own.
+        """
         tasks = self._traced(tasks)
         retries = Backoff(self._options.deadline_s)
         results: dict[int, T] = {}
@@ -158,7 +161,7 @@ class RpcExchange(exchange.Exchange):
 
 
 class _Round(Generic[T]):
-    """One attempt at all conversations that have no result yet."""
+    """One attempt at all conversations of a call of `hold` that have no result yet."""
 
     def __init__(
         self,
@@ -177,7 +180,7 @@ class _Round(Generic[T]):
         self._failures: list[Retryable] = []
 
     def hold(self, most: int) -> list[Retryable]:
-        """Hold the conversations and keep their results; return the errors after which the others may be repeated."""
+        """Run the conversations and keep their results; return the errors after which the others may be repeated."""
         waiting = deque(number for number in range(len(self._tasks)) if number not in self._results)
         try:
             while self._talking or (waiting and not self._failures):
@@ -274,7 +277,11 @@ def _forget(tickets: Sequence[_Ticket]) -> None:
 
 
 def _worst(errors: Sequence[SimhashError], answers: Sequence[RpcAnswer]) -> SimhashError | None:
-    """Return the error of calls, if any: one that forbids a repetition first, `NotDone` only if no server has begun."""
+    """Return the error to be thrown into a conversation some of whose calls failed; None if none did.
+
+    An error after which nothing may be repeated comes first. It is `NotDone`, after which all may be, only if no server
+    has begun with a call.
+    """
     for harmless in (Retryable, NotDone):
         if worse := [error for error in errors if not isinstance(error, harmless)]:
             return worse[0]

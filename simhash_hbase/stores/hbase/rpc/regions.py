@@ -44,14 +44,14 @@ class RegionMap:
             raise NotDone("the regions of the table are being split, merged or moved")
 
     def of(self, row: bytes) -> Region:
-        """Return the region of a row, which has a server; raise `NotDone` while it has none."""
+        """Return the region in which a row lies, which has a server; raise `NotDone` while it has none."""
         region = self.regions[bisect_right(self._starts, row) - 1]
         if region.server is None:
             raise NotDone("a region of the table has no server yet")
         return region
 
     def grouped(self, rows: Sequence[bytes]) -> Iterator[tuple[Gateway, list[tuple[Region, list[int]]]]]:
-        """Yield each server with its regions and the positions of their rows."""
+        """Yield each server with the regions in which some of `rows` lie, and the positions of the rows in each."""
         servers: dict[Gateway, dict[Region, list[int]]] = {}
         for at, row in enumerate(rows):
             region = self.of(row)
@@ -146,7 +146,7 @@ class Locator:
         return messages.server_of(name.message(1))
 
     def find_meta(self) -> Conversation[Gateway]:
-        """Return the server of ``hbase:meta``, remembered or asked of the servers."""
+        """Return the server of the table ``hbase:meta``, remembered or asked of the servers."""
         server = self._meta
         if server is None:
             answer = yield from self._ask_registry("GetMetaRegionLocations")
@@ -162,7 +162,10 @@ class Locator:
         return cast(messages.RpcAnswer, answer)
 
     def _ask_registry(self, method: str) -> Conversation[messages.RpcAnswer]:
-        """Return the first answer of a server to a call of the registry; those of the address are asked first."""
+        """Return the answer of the first server that answers a call of the registry, which knows the cluster's servers.
+
+        Servers of the address are asked first, then those of known regions.
+        """
         given = random.sample(self._options.gateways, len(self._options.gateways))
         others = [server for server in self._others if server not in given]
         failures: list[SimhashError] = []

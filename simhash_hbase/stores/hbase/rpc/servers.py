@@ -9,7 +9,7 @@ from simhash_hbase.stores.hbase.rpc.regions import Locator
 
 
 class Servers:
-    """HBase's own servers by an address: connects to the first one that answers."""
+    """HBase's own servers, as an address names some of them: connects to the first one that answers."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options

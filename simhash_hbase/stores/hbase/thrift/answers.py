@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def after_qualifier(qualifier: bytes) -> bytes:
-    """Return the filter for the cells of a row after a qualifier, in HBase's filter language.
+    """Return a filter, in HBase's filter language, for the cells of a row whose qualifiers come after this one.
 
     Examples
     --------
@@ -33,14 +33,14 @@ def region_place(start: bytes | None, host: bytes | None, port: int | None) -> R
 
 
 def present(values: list[T | None]) -> list[T]:
-    """Return parts of an answer that must be there; raise `UnreadableAnswer` if one is absent."""
+    """Return values of an answer, all of which must be there; raise `UnreadableAnswer` if one is None."""
     if None in values:
         raise UnreadableAnswer("a part of an answer is absent")
     return cast(list[T], values)
 
 
 def whole(cells: list[Cell]) -> list[Cell]:
-    """Return cells; raise `UnreadableAnswer` if a part of one is absent."""
+    """Return cells of an answer; raise `UnreadableAnswer` if one lacks its row, qualifier, value or timestamp."""
     if any(None in cell for cell in cells):
         raise UnreadableAnswer("a part of a cell is absent")
     return cells

@@ -20,7 +20,7 @@ DOUBT_S = 2.0
 
 
 class GatewayExchange(Exchange):
-    """Holds conversations with gateways."""
+    """Runs conversations, generators of calls, by Thrift gateways."""
 
     def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
         super().__init__(options)
@@ -29,7 +29,7 @@ class GatewayExchange(Exchange):
         self._retries = 0
 
     def traffic(self) -> Traffic:
-        """Count connections and retries."""
+        """Return the numbers of connections, of those in use, and of retries."""
         idle, lent = self._pool.counts()
         return Traffic(idle + lent, lent, self._options.max_connections, self._retries)
 
@@ -43,7 +43,7 @@ class GatewayExchange(Exchange):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Hold many conversations; see `Exchange.hold`."""
+        """Run many conversations; see `Exchange.hold`."""
         retries = Backoff(self._options.deadline_s)
         work = _TaskQueue(self._traced(tasks))
         doubt = self._refuse_if_disabled if writes else None
@@ -80,7 +80,7 @@ class GatewayExchange(Exchange):
 
 
 class _TaskQueue(Generic[T]):
-    """The tasks of one call of `hold`: those whose conversations have not begun, and the results of finished ones."""
+    """The tasks of one call of `hold`: those that wait for their conversation to begin, and the results of others."""
 
     def __init__(self, tasks: Sequence[Task[T]]) -> None:
         self.tasks = tasks
@@ -108,7 +108,7 @@ class _TaskQueue(Generic[T]):
 
 
 class _Line(Generic[T]):
-    """The conversations under way on one connection, answered in the order in which they asked."""
+    """The conversations under way on one connection; the gateway answers calls in the order in which they were sent."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _Line(Generic[T]):
         self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
 
     def begin(self, work: _TaskQueue[T], conversations: int) -> None:
-        """Start more conversations, as far as there are tasks."""
+        """Start more conversations, up to `conversations` of those that wait, and send their first calls."""
         for _ in range(conversations):
             if (task := work.next_task()) is None:
                 break
@@ -168,7 +168,7 @@ class _Line(Generic[T]):
 
 
 def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call]:
-    """Pass answers to a conversation and return its next calls; raise `UnreadableAnswer` for an answer without a part.
+    """Pass answers to a conversation and return its next calls; raise `UnreadableAnswer` if an answer lacks a part.
 
     thriftpy2 checks types in answers, not their number or absent parts.
     """
@@ -181,9 +181,10 @@ def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call
 
 
 def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:
-    """Send on all lines, then read from all in turn, until everything is answered.
+    """Run the conversations of a queue on some connections: send on all, then read from each in turn, until the end.
 
-    An error closes the connection on which it occurred; the pool closes those that still wait for answers.
+    `window` conversations are under way on each at a time. An error closes the connection on which it occurred; the
+    pool closes those that still wait for answers.
     """
     line = lines[0]
     try:

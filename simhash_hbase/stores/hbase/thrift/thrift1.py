@@ -43,7 +43,7 @@ class Thrift1(driver.Driver):
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """Read the keys of block rows of one prefix, which `start` and `stop` define."""
+        """Read the keys of block rows under one prefix, from `start` to `stop`; `prefixes` are not used."""
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
         return answers.block_keys(found)
@@ -199,7 +199,7 @@ def _column(family: str, qualifier: bytes) -> bytes:
 
 
 def _cells(result: Reply) -> list[Cell]:
-    """Return the cells of a row, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
+    """Return the cells of a row in an answer, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
     cells = [
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())

@@ -229,7 +229,7 @@ def _cells(result: Reply) -> list[Cell]:
 
 
 def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
-    """Return rows as columns, which leave Python's garbage collector no cells to go through."""
+    """Return the cells of rows, found in answers, as columns, so that Python's garbage collector has fewer objects."""
     counts = list(map(len, found))
     keys = [row + cell.qualifier for row, cells in zip(rows, found, strict=True) for cell in cells]
     cells = list(chain.from_iterable(found))

@@ -45,14 +45,17 @@ FRAME_HEADER_BYTES = 4
 
 @cache
 def interface(name: str) -> Interface:
-    """Return an interface: ``thrift2``, ``either`` (calls that tell versions apart) or ``walk1`` (not in happybase)."""
+    """Return the Thrift interface of a file beside this one, for thriftpy2.
+
+    ``thrift2``; ``either``, calls that tell versions apart; or ``walk1``, calls of Thrift 1 that happybase lacks.
+    """
     path = Path(__file__).with_name(f"{name}.thrift")
     return thriftpy2.load(str(path), module_name=f"simhash_hbase_{name}_thrift")
 
 
 @cache
 def thrift1() -> Interface:
-    """Return the interface of Thrift 1, which happybase registers under this name."""
+    """Return the interface of Thrift 1 for thriftpy2, which the package happybase contains."""
     import happybase  # noqa: F401, PLC0415  # only clusters without Thrift 2 pay for its import
 
     return sys.modules["Hbase_thrift"]
@@ -107,7 +110,7 @@ class GatewayConnection:
         self._awaited: deque[tuple[Call, int]] = deque()
 
     def write(self, calls: Sequence[Call]) -> None:
-        """Append calls to the bytes that `push` sends."""
+        """Add calls to the bytes that `push` sends; raise `InvalidArgument` for one too large for a frame."""
         for call in calls:
             self.broken = True
             before = self._channel.waiting
@@ -127,7 +130,7 @@ class GatewayConnection:
                 )
 
     def push(self, *, timeout_s: float | None = None) -> None:
-        """Send all written calls at once: each sending wakes the gateway."""
+        """Send all written calls at once, since each sending wakes the gateway."""
         self.broken = True
         self._channel.allow(timeout_s or self._timeout_s)
         self._channel.push()
@@ -173,7 +176,7 @@ class GatewayConnection:
         return None
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Wait for at most some seconds; return whether no answer has begun to arrive."""
+        """Wait up to some seconds for an answer to begin; return whether none did."""
         return self._channel.is_silent_for(seconds)
 
     def is_clean(self) -> bool:
@@ -208,7 +211,7 @@ class GatewayConnection:
 
 
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:
-    """Return thriftpy2's protocol and transport over a channel."""
+    """Return thriftpy2's protocol and transport over a channel, as the options name them."""
     buffered = options.transport == "buffered"
     transport = TCyBufferedTransport(channel, BUFFER_BYTES) if buffered else TCyFramedTransport(channel, BUFFER_BYTES)
     return _protocol(options)(transport, decode_response=False), transport
@@ -222,7 +225,7 @@ _BITS = {TType.I16: 16, TType.I32: 32, TType.I64: 64}
 
 
 class _CompactProtocol(TCompactProtocol):
-    """The compact protocol, within bounds: thriftpy2 takes any number, and lists of items without bytes."""
+    """Thrift's compact protocol with limits on the sizes and numbers in an answer, which thriftpy2 does not check."""
 
     def _read_size(self) -> int:
         size: int = super()._read_size()  # type: ignore[no-untyped-call]
@@ -238,7 +241,7 @@ class _CompactProtocol(TCompactProtocol):
         return value
 
     def skip(self, ttype: int) -> None:
-        """Skip a value."""
+        """Skip the value of an unknown field; refuse a list whose items have no type, and take no bytes."""
         if ttype == TType.STOP:
             raise UnreadableAnswer("the gateway sent a list whose items have no type")
         super().skip(ttype)  # type: ignore[no-untyped-call]
@@ -265,7 +268,7 @@ _PLACES = "getAllRegionLocations"
 
 
 class NoGateway(errors.StoreRefused):
-    """The server at the address is no Thrift gateway."""
+    """The server at the address is another one than a Thrift gateway."""
 
 
 class HttpRefused(errors.StoreRefused):

@@ -1,4 +1,4 @@
-"""Signals that end a program, and blocks that they do not interrupt."""
+"""Signals that end a program (SIGINT, SIGTERM, SIGHUP), and blocks of code that they do not interrupt."""
 
 import signal
 import threading

@@ -31,7 +31,10 @@ def is_on() -> bool:
 def begun(
     name: str, attributes: Attributes, *, kind: str = "INTERNAL", headers: Mapping[str, str] | None = None
 ) -> TraceSpan:
-    """Begin a span below the active one, or below the one that headers of a request name; see `ended`."""
+    """Begin and return a span named `name`, below the active one, or below the one that a request's headers name.
+
+    The caller must end it by `ended`.
+    """
     from opentelemetry import propagate, trace  # noqa: PLC0415
 
     parent = None if headers is None else propagate.extract(headers)
@@ -105,7 +108,10 @@ def traced(operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def _size(args: Sequence[object]) -> Attributes:
-    """Return the span attribute with the number of documents or ids, if a method's first argument has them."""
+    """Return the span attribute for the number of documents or ids in a method's first argument.
+
+    None if it has no length.
+    """
     of = args[1] if len(args) > 1 else None
     return {"simhash_hbase.documents": len(of)} if isinstance(of, Sized) and not isinstance(of, str | bytes) else {}
 

@@ -25,7 +25,7 @@ def now_ms() -> int:
 
 @lru_cache(maxsize=4_096)  # The documents of a batch have the same time.
 def rfc3339(ms: int) -> str:
-    """Return a time, in milliseconds since 1970, as text of RFC 3339 in UTC.
+    """Return a time, in milliseconds since 1970, as text such as ``2023-11-14T22:13:20.123Z`` (RFC 3339, UTC).
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Collection:
         self._segment_mask = np.uint32(int.from_bytes(digest[layout.SIMHASH_BYTES :], "big"))
 
     def stored_id(self, document_id: str) -> str:
-        """Return the stored id for a caller's id: the id with the name of the collection before it."""
+        """Return the id under which a document is stored: the caller's id with the collection's name before it."""
         document_id = keys.checked_id_type(document_id)
         bare = self.name is None and document_id[:1] != MARK
         return document_id if bare else self._prefix + document_id
@@ -110,7 +110,7 @@ class Collection:
 
 
 def collection_of(stored_id: str) -> str:
-    r"""Return the name of the collection that a stored id is of; empty for none.
+    r"""Return the name of the collection that a stored document belongs to, from its stored id; empty for none.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def collection_of(stored_id: str) -> str:
 
 
 def own_id(stored_id: str) -> str:
-    r"""Return the caller's id that a stored id contains.
+    r"""Return the id that the caller gave a document, from its stored id.
 
     Examples
     --------

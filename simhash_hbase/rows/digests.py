@@ -1,4 +1,7 @@
-"""The hash BLAKE2b without the import of hashlib, which loads OpenSSL and takes a fiftieth of a look-up's time."""
+"""The hash function BLAKE2b, imported without hashlib, which loads OpenSSL.
+
+The import of hashlib would take a fiftieth of the time of a single look-up.
+"""
 
 try:
     from _blake2 import blake2b

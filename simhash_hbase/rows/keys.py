@@ -50,7 +50,7 @@ class BlockRows(NamedTuple):
         return cls(np.empty(0, dtype=U64), np.empty(0, dtype=U64))
 
     def where(self, chosen: NDArray[np.bool_]) -> "BlockRows":
-        """Return the rows for which a mask is true."""
+        """Return those of the rows for which a mask, an array of Booleans, is true."""
         return BlockRows(self.prefixes[chosen], self.simhashes[chosen])
 
     @classmethod
@@ -141,7 +141,7 @@ def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDA
 
 
 def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
-    """Return the keys of the block rows of one fingerprint, 13 bytes each, in the order of their flags.
+    """Return the keys of all block rows of one fingerprint, 13 bytes each, one for each table of the scheme.
 
     Examples
     --------
@@ -173,19 +173,19 @@ def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
 
 
 def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
-    """Return prefixes as 5 bytes each, in a list."""
+    """Return the prefixes of row keys (segment and flag) as a list of 5 bytes each."""
     if len(prefixes) <= FEW:
         return list(map(pack_prefix, prefixes.tolist()))
     return _cut(_with_prefixes(prefixes, _PACKED_PREFIX).tobytes(), layout.PREFIX_BYTES)
 
 
 def pack_prefix(prefix: int) -> bytes:
-    """Return one prefix as 5 bytes."""
+    """Return the prefix of a row key, its segment and flag, as 5 bytes."""
     return prefix.to_bytes(layout.PREFIX_BYTES, "big")
 
 
 def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
-    """Return the prefixes in a byte string, 5 bytes each."""
+    """Return the prefixes of row keys in a byte string, which has 5 bytes for each."""
     return _prefixes_of(np.frombuffer(packed, _PACKED_PREFIX))
 
 
@@ -213,12 +213,12 @@ def unpack_simhashes(packed: bytes) -> NDArray[np.uint64]:
 
 
 def last_row(prefix: bytes) -> bytes:
-    """Return the last key that a block row of one 5-byte prefix may have."""
+    """Return the last possible key of the block rows whose keys begin with a 5-byte prefix."""
     return prefix + b"\xff" * layout.SIMHASH_BYTES
 
 
 def prefix_stop(prefix: bytes) -> bytes:
-    """Return the exclusive end of a scan over one 5-byte prefix.
+    """Return the exclusive end of a scan over the block rows whose keys begin with a 5-byte prefix.
 
     It is one byte longer than the last possible key, so that key is inside, and start and stop still share the five
     bytes that a ROWPREFIX_FIXED_LENGTH bloom filter needs to be asked.
@@ -227,7 +227,7 @@ def prefix_stop(prefix: bytes) -> bytes:
 
 
 def checked_id_type(document_id: object) -> str:
-    """Return an id as a plain str; raise `InvalidArgument` if it is no string."""
+    """Return a document's id as a plain str; raise `InvalidArgument` if it is no string."""
     if not isinstance(document_id, str):
         kind = type(document_id).__name__
         raise InvalidArgument(f"the id {short_repr(document_id)} is of type {kind}: wanted a string")
@@ -250,7 +250,7 @@ def check_simhash(simhash: object) -> int:
 
 
 def id_digest(document_id: str) -> bytes:
-    """Return the digest of an id: 16 bytes of BLAKE2b over its UTF-8."""
+    """Return the digest of a document's id, by which its cells are found: 16 bytes of BLAKE2b over its UTF-8."""
     try:
         encoded = (document_id if type(document_id) is str else checked_id_type(document_id)).encode()
     except UnicodeEncodeError as error:
@@ -302,7 +302,10 @@ def index_row(name: str) -> bytes:
 
 
 def row_flag(row: bytes) -> int:
-    """Return the flag byte of a row key; -1 for a key that is too short, as damage leaves it."""
+    """Return the flag of a row key, the byte that tells the kinds of rows apart.
+
+    -1 for a damaged key that is too short.
+    """
     return row[layout.SEGMENT_BYTES] if len(row) > layout.SEGMENT_BYTES else -1
 
 

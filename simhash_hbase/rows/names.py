@@ -1,4 +1,7 @@
-"""Checks of strings from callers, such as names of collections and batches; without numpy, since help needs them."""
+"""Checks of names that callers give, such as those of collections and batches; numpy is not imported.
+
+So the command line's help, which needs the checks, comes at once.
+"""
 
 from typing import overload
 

@@ -239,7 +239,7 @@ class Batches:
         return await maybe_deferred_to_future(answered)
 
     async def _claim_waiting(self) -> None:
-        """Claim batch after batch, until no document waits."""
+        """Claim the documents that wait, batch after batch, until none waits."""
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST))]
             self.asked += 1

@@ -1,4 +1,4 @@
-"""The application: routes, middleware, start and end."""
+"""The application of the HTTP service: its routes and middleware, and what is begun and ended with it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -38,7 +38,7 @@ WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)  # A text of any ki
 
 
 class Engine:
-    """Calls an index in threads, and analyses documents in threads and processes."""
+    """Calls an index in threads, and analyses documents (fingerprints, sketches) in threads and processes."""
 
     def __init__(self, index: LocalIndex, *, threads: int, workers: int) -> None:
         self.index = index
@@ -60,7 +60,7 @@ class Engine:
         self._long_threads = ThreadPoolExecutor(LONG_WORKERS, thread_name_prefix="long")
 
     async def start(self) -> None:
-        """Load dictionaries and start processes before the first request."""
+        """Load dictionaries and start processes, so that the first request need not wait for that."""
         await self.run(lambda index: index.analysis)
         if self.index.profile.analyzer != "weighted":
             await self.run(lambda index: analyse_chunk(index.analysis, *WARM_UP))
@@ -147,13 +147,13 @@ class Engine:
 
     @property
     def under_way(self) -> int:
-        """The number of calls of the index that have begun and not ended."""
+        """The number of calls of the index that have begun and not ended, those that nobody waits for included."""
         return len(self._calls)
 
     def close(self, until: float | None = None) -> None:
-        """Wait for calls that have begun, up to a time of `time.monotonic`, and end threads and processes.
+        """Wait for calls of the index that have begun, and end threads and processes; a second call does no harm.
 
-        It may be called again.
+        `until`: a time of `time.monotonic` at which waiting ends; None: none.
         """
         for pool in (self._threads, self._probes, self._analysing, self._long_threads):
             pool.shutdown(wait=False, cancel_futures=True)
@@ -200,7 +200,10 @@ async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) 
 
 
 async def _within(seconds: float, call: Future[T]) -> T:
-    """Return the result of a call of the store; raise `StoreUnavailable` after some seconds, while the call goes on."""
+    """Return the result of a call of the store; raise `StoreUnavailable` if it takes more than `seconds`.
+
+    The call itself goes on then.
+    """
     answer = asyncio.ensure_future(asyncio.wrap_future(call))
     done, _ = await asyncio.wait({answer}, timeout=seconds)
     if not done:

@@ -152,7 +152,7 @@ class ItemChunk:
     size: int = 0  # About its bytes in memory.
 
     def takes(self, item: Item | Problem) -> bool:
-        """Return whether one more item fits into the chunk."""
+        """Return whether one more item fits into the chunk, by number, size and kind of content."""
         if len(self.items) >= LINES or self.size >= BYTES:
             return False
         return self.kind is None or not isinstance(item, Document) or _kind(item) == self.kind

@@ -140,7 +140,7 @@ class Keyring:
                 logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
 
     def _take(self, content: bytes) -> list[str]:
-        """Replace the keys by those in the content of a file; log and return a sentence for each line that is wrong."""
+        """Replace the keys by those in the content of a file; log and return a sentence for each line that is none."""
         self._content = content
         self._keys, slips = _parsed(content, self._path)
         for slip in slips:

@@ -17,7 +17,7 @@ METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The service's limits; checked on construction."""
+    """The limits of the service, such as the number of requests at a time; checked on construction."""
 
     requests: int = 64  # Requests under way at a time; one more gets 503.
     body_bytes: int = 4 << 20  # Of a JSON body, and of a line of a stream; `requests` refuses a larger one.
@@ -86,7 +86,7 @@ class Shares:
         return ticket
 
     def leave(self, ticket: "Ticket") -> None:
-        """Remove a ticket from the queue."""
+        """Remove the ticket of a client that no longer waits from the queue."""
         self._waiting.remove(ticket)
         self._serve()
 

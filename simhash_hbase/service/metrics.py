@@ -74,7 +74,10 @@ class Metrics:
             self.documents.labels(operation, outcome).inc(number)
 
     def observe_backup(self, began_ms: int | None) -> None:
-        """Set the metric of when the last backup began, given in ms since 1970; None sets 0."""
+        """Set the metric of when the last backup of the index began, from ms since 1970.
+
+        None, for no backup, sets 0.
+        """
         if self._last_backup is None:
             # Until the index was asked there is no such metric: 0 would fire an alert.
             self._last_backup = Gauge(

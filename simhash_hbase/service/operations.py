@@ -63,11 +63,11 @@ class BatchOperation:
 
     @property
     def name(self) -> str:
-        """The operation's name in metrics and logs."""
+        """The operation's name in metrics and logs, such as ``claim``."""
         return self.operation.name
 
     def wanted(self, *, is_line: bool = False) -> ItemForm:
-        """Return the form that a body, or a line of a stream, must have."""
+        """Return which items (documents, ids) a request's body, or a line of a stream, may have for this operation."""
         operation = self.operation
         return ItemForm(operation.documents, operation.ids, operation.needs_id, is_line, self.on_texts is None)
 
@@ -343,7 +343,7 @@ _Single = tuple[Item | AnalysedChunk, asyncio.Future[ItemAnswer], Context | None
 
 
 class Batcher:
-    """Answers single requests, joined to batches of one operation.
+    """Answers single requests, those that come at the same time as one batch of an operation.
 
     A request that finds no batch of its operation under way begins one at once. Those that come meanwhile are the next
     batch, in the order of their arrival. Each has its own answer or error, and is left out when nobody waits for it any
@@ -357,7 +357,7 @@ class Batcher:
         self._queues: WeakValueDictionary[BatchOperation, _Queue] = WeakValueDictionary()
 
     async def answer(self, operation: BatchOperation, item: Item | AnalysedChunk) -> ItemAnswer:
-        """Return the answer to an id, or to a document, which may be analysed already."""
+        """Return an operation's answer to an id, or to a document, which may be analysed already."""
         queue = self._queues.get(operation)
         if queue is None:
             queue = self._queues[operation] = _Queue(self._engine, operation.hurried or operation, self._most)
@@ -369,7 +369,7 @@ class Batcher:
 
 
 class _Queue:
-    """The single requests of one operation that wait for a batch, and its batches under way."""
+    """The single requests that wait for a batch of one operation, and that operation's batches under way."""
 
     def __init__(self, engine: Engine, operation: BatchOperation, most: int) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""The processes of a service: one that serves, or an owner of several that share one socket."""
+"""The processes of a service: one that serves, or several that share one socket, and an owner that starts them."""
 
 import ipaddress
 import os
@@ -32,7 +32,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a service, which each of its processes gets."""
+    """The settings of a service, such as its index and limits, which are sent to each of its processes."""
 
     open_index: Callable[[], AbstractContextManager[LocalIndex]]  # Called in each process; it is sent there.
     keys: str | None  # Path of the file of keys; None allows everybody everything.
@@ -45,7 +45,7 @@ class Settings:
 
 
 def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
-    """Return an open socket that listens; without keys its address must be one of this machine alone."""
+    """Return a socket that listens at a host and port; without keys only an address of this machine itself is taken."""
     try:
         is_of_this_machine = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -63,7 +63,10 @@ def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
 
 
 def run_service(settings: Settings, listener: socket.socket) -> bool:
-    """Serve until SIGTERM or SIGINT; return whether every call of the index had ended by then."""
+    """Serve until SIGTERM or SIGINT.
+
+    Return whether every call of the index had ended by then, so that none was given up.
+    """
     if any(find_spec(name) is None for name in PACKAGES):
         raise missing_extra(EXTRA_MISSING, "service")
     if settings.processes > 1:

@@ -85,7 +85,7 @@ class Trail:
         return self.key or self.client or ""
 
     def seconds(self) -> float:
-        """Return how many seconds ago the request's header arrived."""
+        """Return the seconds since the header of the request arrived."""
         return time.monotonic() - self.started
 
     def extra(self, **more: object) -> dict[str, dict[str, object]]:
@@ -118,7 +118,10 @@ DRAIN_BYTES = 16 << 20
 
 
 def framing_problem(headers: Headers, version: str) -> Problem | None:
-    """Return the problem of a request's Host, Transfer-Encoding or header names (RFC 9112); None if all are well."""
+    """Return a problem if a request's Host, Transfer-Encoding or names of headers are not as RFC 9112 wants.
+
+    Proxies may understand such a request in another way. None if all are well.
+    """
     hosts, codings = headers.getlist("host"), headers.getlist("transfer-encoding")
     if len(hosts) != 1 and (hosts or version != "1.0"):
         return Problem("malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")
@@ -185,7 +188,7 @@ class Surround:
             await self._follow(scope, _Exchange(self, scope, receive, send, trail), trail)
 
     async def _follow(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
-        """Answer one request, count it and log it."""
+        """Have one request answered by the application, then count it in the metrics and log it."""
         try:
             with trail.slot:
                 await self._answer(scope, exchange, trail)
@@ -231,7 +234,7 @@ class _Exchange:
         self.is_begun = False
 
     async def receive(self) -> Message:
-        """Return the next message of the request, its bytes counted."""
+        """Return the next ASGI message of the request, and count its bytes."""
         self._awaits = False
         message = await self._receive()
         if message["type"] == "http.request":
@@ -242,7 +245,10 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send a message of the answer, with headers added; before the last one drain the rest of the body."""
+        """Send an ASGI message of the answer, with headers added.
+
+        Before the last message the rest of the request's body is read.
+        """
         if message["type"] == "http.response.start":
             self.is_begun = True
             self._trail.status = message["status"]
@@ -281,7 +287,7 @@ class _Exchange:
 
 @dataclass(kw_only=True)
 class Service:
-    """The engine, limits, metrics and keys of all requests; `create_app` puts them into ``app.state.service``."""
+    """What all requests share: engine, limits, metrics and keys; `create_app` puts it into ``app.state.service``."""
 
     engine: Engine
     limits: Limits
@@ -315,7 +321,10 @@ class Service:
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
-        """Return a body of type JSON, not yet decoded; raise a problem if it is too large or too slow."""
+        """Return a JSON body as bytes, not decoded.
+
+        Raise a `Problem` for another type, or if it is too large or too slow.
+        """
         if media_type(request) != JSON:
             raise Problem("unsupported_media_type", f"the content type must be {wanted}")
         trail: Trail = request.state.trail
@@ -412,7 +421,7 @@ def collection_of_key(trail: Trail) -> str | None:
 
 
 def media_type(request: Request) -> str:
-    """Return the media type of a body; raise a problem if the body is compressed."""
+    """Return the media type of a request's body, without parameters; raise a `Problem` if the body is compressed."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_media_type", "compressed bodies are not read: send it uncompressed")
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()

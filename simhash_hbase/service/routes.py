@@ -425,7 +425,7 @@ async def alive() -> Response:
 @operation.head("/readyz", include_in_schema=False)
 @operation.get("/readyz", summary="Can the store be used?", responses={**_plain("Text."), **problems(body=False)})
 async def ready(request: Request) -> Response:
-    """Read something small from the store; a service that drains is not ready.
+    """Check that the store answers, by a small read; a service that is about to stop is not ready.
 
     Neither is one whose folder cannot be written to, or has no room, unless no key may write.
     """
@@ -453,7 +453,7 @@ async def ready(request: Request) -> Response:
     "/metrics", summary="Metrics for Prometheus", responses={**_plain("All of them."), **problems(body=False)}
 )
 async def metrics(service: MetricsService) -> Response:
-    """Write all counters in Prometheus' text format; needs a key with the scope metrics."""
+    """Write all metrics in Prometheus' text format; needs a key with the scope metrics."""
     # If the store does not answer, the other metrics are written all the same.
     with suppress(SimhashError):
         service.metrics.observe_backup(await service.engine.last_backup())

@@ -89,7 +89,10 @@ _CONTENTS: dict[str, Schema] = {
 
 
 def _document(name: str, examples: list[Schema], required: list[str], *, id_alone: bool) -> Schema:
-    """Return the schema of a document with exactly one content, or, with `id_alone`, also with its id alone."""
+    """Return the schema of a document that has exactly one content: a text, a fingerprint or features.
+
+    With `id_alone`, an object with an id and no content fits, too.
+    """
     absent = {content: {"not": {"required": [content]}} for content in _CONTENTS}
     kinds = [
         {"required": [content], "allOf": [absent[other] for other in _CONTENTS if other != content]}

@@ -68,7 +68,10 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which on SIGTERM drains, then ends streams, and ends the process with exit code 0."""
+    """uvicorn's server with another end: SIGTERM makes it drain, then end streams, and exit with code 0.
+
+    To drain is to go on answering for some seconds, while clients are told to go elsewhere.
+    """
 
     def __init__(
         self, config: uvicorn.Config, service: Service, owner: Connection | None, *, grace_s: float, drain_s: float
@@ -270,7 +273,7 @@ class HttpConnection(HttpToolsProtocol):
 
 
 class _Parser:
-    """httptools' parser, which goes on in HTTP/1.1 whatever protocol a client asks for (RFC 9110, 7.8)."""
+    """httptools' parser of requests; it goes on in HTTP/1.1 if a client asks for another protocol (RFC 9110, 7.8)."""
 
     def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
@@ -291,7 +294,7 @@ class _Parser:
         return bool(self._parser.should_upgrade())
 
     def should_upgrade(self) -> bool:
-        """Return False: the connection never changes its protocol."""
+        """Return False, for uvicorn: the connection never changes its protocol."""
         return False
 
     def _begin(self) -> None:

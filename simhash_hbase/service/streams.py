@@ -77,7 +77,7 @@ class _RequestLines:
         self.end: End | None = None
 
     async def begin(self) -> None:
-        """Trigger `100 Continue` now: the server does not send it once response headers are out."""
+        """Have the server send `100 Continue` now if the client waits for it: it does not once the answer has begun."""
         self._arriving = asyncio.ensure_future(self._receive())
         await asyncio.sleep(0)
 
@@ -120,7 +120,7 @@ class _RequestLines:
 
     @property
     def stopped(self) -> End | None:
-        """The reason to end the stream before its client does, or None."""
+        """The reason to end the stream before its client does, such as the service's stop; None if there is none."""
         return self._stop.result() if self._stop.done() else None
 
     def give_back(self) -> None:
@@ -407,7 +407,10 @@ class StreamResponse(Response):
 
 
 async def respond(service: Service, request: Request, operation: BatchOperation, *, one: bool = True) -> Response:
-    """Return the answer to a body: to lines as a stream, or, if `one` allows that, to a single JSON document."""
+    """Return the answer of an operation to a body: to lines a stream, to one JSON document an object.
+
+    Where `one` is false only lines are taken.
+    """
     trail: Trail = request.state.trail
     operation = within_key(operation, trail)
     if media_type(request) in NDJSON_NAMES:

@@ -41,7 +41,7 @@ def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def integers(column: pa.Array) -> NDArray[np.int64]:
-    """Return a column of integers without nulls as an array."""
+    """Return an Arrow column of integers without nulls as a numpy array."""
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
@@ -105,7 +105,10 @@ PACKED = "packed binary"
 
 
 def collected(frame: DataFrame, columns: int) -> NDArray[np.int64]:
-    """Return the integers of a frame, shape (n, columns), sent as bytes: Spark's rows would cost 100 times as much."""
+    """Return all rows of a frame of integers, as an array of shape (n, columns).
+
+    The workers send them as bytes: Spark's own rows would cost 100 times as much.
+    """
 
     def pack(batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = np.column_stack([integers(column) for column in batch.columns]).astype(np.int64)
@@ -120,7 +123,7 @@ PARTITION_SHIFT = 33
 
 @dataclass(frozen=True)
 class Input:
-    """A corpus on Spark: its files, its lines or rows, and how many come before each file."""
+    """A corpus on Spark: its files, its lines or rows as a frame, and the order that gives each a position."""
 
     files: Sequence[records.InputFile]
     options: InputOptions
@@ -212,7 +215,10 @@ def first_unnamed(documents: DataFrame, order: Order) -> Place | None:
 
 
 def numbered(documents: DataFrame, *order: str) -> DataFrame:
-    """Return documents with a column ``number``: from 0, in the order of the columns `order`, which no two share."""
+    """Return documents with a column ``number``, from 0, in the order of the columns `order`.
+
+    No two documents may have the same values in these.
+    """
     ordered = documents.repartitionByRange(*order).sortWithinPartitions(*order)
     # Spark's number of a row has the number of the partition above bit 33.
     marked = ordered.withColumn("mark", F.monotonically_increasing_id()).persist(StorageLevel.DISK_ONLY)

@@ -44,14 +44,14 @@ FILE = "load.json"
 
 
 class LoadProgress(spool.NotedLoad, kw_only=True):
-    """The progress of a load on Spark, as the file in its folder notes it."""
+    """How far a load on Spark has come, as a file in its folder says, by which a later attempt goes on."""
 
     input: str  # Digest of the files and of how they are read.
     order: dict[str, int] | None = None  # Lines before each file; None until all documents are analysed.
 
 
 class WorkPlace:
-    """The folder of a load, with the file of its progress and the documents that are analysed."""
+    """The working folder of a load: a file that notes its progress, and the documents analysed so far."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path.rstrip("/")
@@ -84,7 +84,7 @@ class WorkPlace:
         self._system.rename(self._new, self._file)
 
     def remove(self) -> None:
-        """Delete the folder's own files, and the folder if nothing else is in it."""
+        """Delete the load's own files from its folder at the end, and the folder if nothing else is in it."""
         folder = self._file.getParent()
         self._system.delete(self._jvm.org.apache.hadoop.fs.Path(self.documents), True)
         self._system.delete(self._file, False)
@@ -104,7 +104,10 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Loader:
-    """The Java program that writes HFiles, with the files that a worker needs for it, except Java and HBase's jars."""
+    """The Java program that writes HFiles, with the files that a worker needs for it.
+
+    Java and HBase's jars are not among these: a worker has them in folders of its own machine.
+    """
 
     tools: places.Tools
     conf: dict[str, bytes]
@@ -115,7 +118,7 @@ class Loader:
 
     @classmethod
     def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
-        """Return a loader that holds the files of the tools and of HBase's configuration."""
+        """Return a loader that has read the program's classes and HBase's configuration from their folders."""
         return cls(tools, _files(conf), _files(tools.classes), table, staging, user)
 
     def program(self, folder: Path) -> list[str]:
@@ -241,7 +244,7 @@ class LoadCounts:
 
 @dataclass(frozen=True)
 class BulkSettings:
-    """The folder, the Java program and the choices of a load."""
+    """The choices of a load on Spark: its folder, its Java program, and more."""
 
     work: WorkPlace  # A folder for analysed documents; after an interruption the same call goes on from there.
     loader: Loader  # The Java program, and a folder below which it writes files.
@@ -258,7 +261,7 @@ def load(
     settings: BulkSettings,
     refusals: Refusals,
 ) -> LoadCounts:
-    """Write a corpus, files and folders on any Hadoop file system, into an empty index in HBase.
+    """Write a corpus, named by files and folders on any Hadoop file system, into an empty index in HBase as HFiles.
 
     Raises `InvalidArgument` when the index holds documents or is not in HBase, and `InvalidInput` when the input is
     another than that of the attempt before, which has begun to write.

@@ -46,7 +46,7 @@ class CorpusAnswers:
         return self.answers.where("reason IS NOT NULL")
 
     def column(self, name: str) -> DataFrame:
-        """Return a column of JSON texts, one for each text, in the order of the input; its name becomes ``value``."""
+        """Return the JSON texts of one column as a frame with one column, ``value``, in the order of the input."""
         found = self.answers.where("reason IS NULL")
         return found.orderBy("position").select(F.col(name).alias("value"))
 

@@ -66,7 +66,7 @@ def by_batch(frame: DataFrame, columns: str, make: Callable[[pa.RecordBatch], pa
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file of the input."""
+    """One file of the input, with its name, address, format and size."""
 
     name: str  # As ids and messages show it.
     uri: str  # As Spark opens it.
@@ -77,7 +77,10 @@ class InputFile:
 
 
 def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions) -> list[InputFile]:
-    """Return the files of an input: local ones as for every command, others by path, hidden ones left out."""
+    """Return the files of an input: local ones as every command finds them, others by Hadoop's paths.
+
+    Hidden files are left out. Files of several formats are refused.
+    """
     files = []
     for source, status in chain.from_iterable(_listed(spark, name) for name in without_markers(named, Counter())):
         path, name = status.getPath(), format_of(source, options)
@@ -97,7 +100,7 @@ def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions
 
 
 def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject]]:
-    """Yield the files that a name leads to, each with its status as Hadoop has it."""
+    """Yield the files that a name leads to, a file, a folder or a pattern, each with its status in Hadoop."""
     path = spark._jvm.org.apache.hadoop.fs.Path(name)
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     if path.toUri().getScheme() is None and system.getUri().getScheme() == LOCAL:

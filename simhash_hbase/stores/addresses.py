@@ -123,7 +123,7 @@ class StorePlugin(Protocol):
     """
 
     def create(self, url: str) -> Store:
-        """Make an empty store; raises `IndexExists` where there is one."""
+        """Make the empty store that an address names, and return it; raises `IndexExists` where there is one."""
 
     def open(self, url: str, *, readonly: bool, patience_s: float | None) -> Store:
         """Open a store, perhaps for reading only; raises `IndexMissing` where there is none.
@@ -133,7 +133,10 @@ class StorePlugin(Protocol):
 
 
 def _kind_of(scheme: str) -> StoreKind | None:
-    """Return the kind of store that a scheme names, of this package or of a plugin; None for an unknown scheme."""
+    """Return the kind of store for the scheme of an address, such as ``file`` or that of a plugin.
+
+    None for an unknown one.
+    """
     if scheme in SCHEMES or not scheme:
         return SCHEMES.get(scheme)
     plugin = offered(STORES, scheme)
@@ -164,7 +167,7 @@ Address = str | os.PathLike[str]
 
 
 def address_of(given: Address) -> str:
-    """Return an address as a string; raise `InvalidArgument` for a value that cannot be one."""
+    """Return the address of an index as a string, also if it is a path; raise `InvalidArgument` for any other value."""
     try:
         word = os.fsdecode(given)
     except TypeError as error:
@@ -194,7 +197,7 @@ def is_address(word: str) -> bool:
 
 
 def is_service(url: str) -> bool:
-    """Return whether an address is that of the HTTP service."""
+    """Return whether an address names an index by its HTTP service, with ``http:`` or ``https:``."""
     return SCHEMES.get(url.partition(":")[0]) is SERVICE
 
 

@@ -1,4 +1,4 @@
-"""A filter for datatrove's pipelines: of near copies one document goes on, whichever task has it."""
+"""A filter for datatrove's pipelines: of near copies one document goes on, in whichever task it is."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -84,7 +84,7 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         self._batch = batch
 
     def run(self, data: Any, rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ANN401 - no types
-        """Yield the documents of a task that pass; the index is opened in its process for that time."""
+        """Yield the documents of a task that go on in the pipeline; the index is open meanwhile."""
         readonly = self._action == "ask"
         with open_index(self._url, collection=self._collection, readonly=readonly) as self._index:
             yield from super().run(data, rank, world_size)

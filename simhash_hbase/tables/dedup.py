@@ -39,7 +39,7 @@ def check_unreadable(unreadable: str) -> None:
 
 
 def _first_ones(records: Iterable[Record], refused: Refused) -> Iterator[Document]:
-    """Yield the documents whose ids have not come before; refuse the others."""
+    """Yield the documents among records whose ids have not come before; refuse the other records."""
     unique_ids = corpus.documents.UniqueIds(refused.add, reason=_repeated_row)
     for record in records:
         if isinstance(record, Reject):
@@ -101,11 +101,11 @@ class DedupRequest(TableRequest[Decision]):
         )
 
     def keeps(self, result: Decision | None) -> bool:
-        """Return whether a row stays: an original, or a refused one that is kept."""
+        """Return whether a row stays in the table: an original, or a refused one if these are kept."""
         return self.unreadable == "keep" if result is None else result.is_original
 
     def values(self, result: Decision) -> Sequence[object]:
-        """Return the values that a decision puts into the columns of `MARKS`."""
+        """Return a row's values for the columns of `MARKS`, from the decision about it."""
         return result.of, result.distance, result.similarity, result.of or result.id
 
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, Decision]]:

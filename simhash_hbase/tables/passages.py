@@ -80,6 +80,6 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         refused.warn()
 
     def values(self, result: PassagesAnswer) -> Sequence[object]:
-        """Return the values that an answer puts into the columns of `COLUMNS`."""
+        """Return a row's values for the columns of `COLUMNS`, from the passages found in its text."""
         record = REPEATED.write(result)
         return [record[name] for name in COLUMNS.names]

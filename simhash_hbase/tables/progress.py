@@ -1,4 +1,4 @@
-"""Progress of the decisions on a table, on standard error: a bar for people, lines in a log."""
+"""Progress of the work on a table, on standard error: a bar for people, lines in a log."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ def show_progress(
 
 
 class _Throttled:
-    """A meter that draws its count at most once in `every_s` seconds, and the last count at the end."""
+    """A meter that draws its count at most once in `every_s` seconds, and its last count at the end."""
 
     def __init__(self, draw: Callable[[int], None], every_s: float) -> None:
         self._draw = draw
@@ -60,5 +60,5 @@ class _Throttled:
             self._draw(count)
 
     def end(self) -> None:
-        """Draw the last count."""
+        """Draw the last count, however soon after the one before."""
         self._draw(self._count)

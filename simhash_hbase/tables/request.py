@@ -47,7 +47,7 @@ def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
 
 
 def _values(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column's values, without a dictionary or run-end encoding or an extension type."""
+    """Return the type of a column's values: of an encoded column or an extension type, the type underneath."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _values(kind.value_type)
     return _values(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else kind
@@ -94,7 +94,7 @@ class Refused:
                 self.add(Reject(document.place, str(outcome), b""))
 
     def warn(self) -> None:
-        """Warn of the counted rows, at the line from which the package was called."""
+        """Warn once of all counted rows, as if at the line of the caller's program that called this package."""
         if not self._count:
             return
         frame, level = sys._getframe(), 1
@@ -167,7 +167,7 @@ class TableRequest(ABC, Generic[T]):
 
     @property
     def _id_field(self) -> str:
-        """The name of the field with the id: that of a column, or a made-up one for the row number."""
+        """The field of a record that has the row's id: a column's name, or a made-up one for the row's number."""
         return f"number of {self.text}" if self.id is None else self.id
 
     @property
@@ -188,7 +188,10 @@ class TableRequest(ABC, Generic[T]):
                 check_type(name, schema.field(name).type, integers=name != self.text)
 
     def records(self, name: str, read: Read, rows: int | None) -> Iterator[Record]:
-        """Yield the rows as records; the meter `name` shows how many of `rows` are read."""
+        """Yield the rows as records (documents and refused rows) with a meter of how many of `rows` are read.
+
+        `name` is the meter's.
+        """
         options = self.input_options(self._id_field)
         build, row = Builder(options).build, 0
         with self.meter(name, rows, noun="rows") as meter:

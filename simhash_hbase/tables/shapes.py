@@ -42,7 +42,7 @@ def result_schema(schema: pa.Schema, request: TableRequest[Any]) -> pa.Schema:
 
 
 class ArrowRows(NamedTuple):
-    """Rows of a pyarrow Table."""
+    """Rows of a pyarrow Table, to be selected or to get more columns."""
 
     table: pa.Table
 
@@ -117,7 +117,7 @@ class _WholeTable(NamedTuple):
 
 
 def apply(table: Any, request: TableRequest[T]) -> Any:  # noqa: ANN401 - of the type of the table
-    """Return a table in its own type with a request's results: with fewer rows, or with more columns."""
+    """Return the result of a request about a table, in the table's own type: with fewer rows, or with more columns."""
     kinds = [(each.__module__.partition(".")[0], each.__name__) for each in type(table).__mro__]
     # For a subclass, such as geopandas' frames, library and name of the type that it extends.
     library, kind = next((kind for kind in kinds if kind in _WHOLE), kinds[0])

@@ -1,4 +1,4 @@
-"""One LMDB environment: how it is opened, its databases, its transactions, and its memory map, which grows."""
+"""One LMDB environment, the files of a folder: how it is opened, its databases, transactions and memory map."""
 
 import mmap
 import os
@@ -31,7 +31,7 @@ MOST_READERS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddedOptions:
-    """Choices for one folder, the same for all who use it in one process."""
+    """How one folder is opened, such as whether commits wait for the disk; the same for all its users in a process."""
 
     map_bytes: int = DEFAULT_MAP_BYTES
     """Address space to start with; it grows when half of it is used. Where the system grants less, less is taken."""
@@ -156,11 +156,11 @@ class Environment:
             self._follow(self._fill_up)
 
     def drop_inherited(self) -> None:
-        """Close a forked child's copy of its parent's environment."""
+        """Close a forked child's copy of the environment that its parent has open; the parent's own stays open."""
         self._env.close()
 
     def make_databases(self, transaction: Transaction) -> None:
-        """Make all databases within a transaction."""
+        """Make all databases of a new index, within a transaction."""
         self.databases = self._handles(transaction, create=True)
 
     def open_databases(self) -> None:
@@ -421,7 +421,7 @@ class Environment:
         return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])
 
     def check_permission(self) -> None:
-        """Raise `StoreReadonly` where the files may not be written to."""
+        """Raise `StoreReadonly` where this user may not write to the index's files."""
         if not self.writable:
             raise StoreReadonly(f"{self.path}: no write permission on its files")
 

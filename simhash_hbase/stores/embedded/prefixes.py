@@ -33,18 +33,18 @@ class BloomFilter:
         np.bitwise_or.at(self._words, places, masks)
 
     def may_hold(self, numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return for each of some numbers whether it may have been added."""
+        """Return for each of some numbers False if it was never added, True if it may have been."""
         places, masks = _slots(numbers)
         return np.asarray(self._words[places] & masks == masks)
 
 
 def key_numbers(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return a number for each key of a cell, for a `BloomFilter`: its hash, which other processes do not share."""
+    """Return a number for each key of a cell, to be put into a `BloomFilter`: its hash in this process."""
     return np.fromiter(map(hash, keys), np.int64, len(keys)).view(U64)
 
 
 def _slots(numbers: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return for each number the position of its word in the filter, and a mask of its two bits."""
+    """Return for each number the place of its two bits in the filter: the index of a 64-bit word, and a mask."""
     hashes = numbers * _SCATTER
     masks = U64(1) << (hashes >> _FIRST_SHIFT & _IN_WORD) | U64(1) << (hashes >> _SECOND_SHIFT & _IN_WORD)
     return (hashes >> _WORD_SHIFT).astype(np.intp), masks

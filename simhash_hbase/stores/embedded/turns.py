@@ -20,14 +20,14 @@ class Gate:
         self._closed = False
 
     def __enter__(self) -> None:
-        """Begin to read; waits while the map is being moved."""
+        """Begin to read the memory map; wait first while it is being moved."""
         with self._lock:
             while self._closed:
                 self._changed.wait()
             self._readers += 1
 
     def __exit__(self, *_: object) -> None:
-        """End reading."""
+        """End reading the memory map, so that it may be moved."""
         with self._lock:
             self._readers -= 1
             if self._closed:

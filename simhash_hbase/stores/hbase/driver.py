@@ -19,7 +19,7 @@ class AccessDenied(StoreRefused):
 
 
 class TableDescription(NamedTuple):
-    """A table as HBase describes it; Thrift 1 leaves out some settings."""
+    """A table as HBase describes it: settings and first keys of regions; Thrift 1 leaves out some settings."""
 
     families: Mapping[str, Mapping[str, str]]
     """Settings and configuration of each family, by the names of the HBase shell."""
@@ -101,7 +101,7 @@ class Driver(Protocol):
         """Return the table's description with the first keys of its regions; None where there is no such table."""
 
     def is_disabled(self) -> Conversation[bool]:
-        """Return whether the table is disabled."""
+        """Return whether an operator has disabled the table, so that it can be neither read nor written."""
 
 
 def row_parts(parts: list[list[Cell]]) -> list[list[Cell]]:

@@ -65,7 +65,10 @@ class Gateways:
 
 
 def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> int:
-    """Return the Thrift version of a gateway; with `explain` an error says which other server is there instead."""
+    """Return the Thrift interface, 1 or 2, that a gateway speaks.
+
+    With `explain`, the error for a server that does not answer as a gateway says what it is instead.
+    """
     try:
         return _version_of(connection)
     except (wire.HttpRefused, wire.NoGateway):

@@ -48,7 +48,7 @@ _OWN_HEADERS = {"host", "content-type", "content-length", "transfer-encoding", "
 
 
 class Gateway(NamedTuple):
-    """One server of HBase: a Thrift gateway, or for HBase's own RPC a master or a region server."""
+    """Host and port of one server of HBase: a Thrift gateway, or for HBase's own RPC a master or a region server."""
 
     host: str  # A name or an address.
     port: int  # The port of the server.
@@ -106,7 +106,7 @@ class HBaseOptions:
 
 
 def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOptions:
-    """Return the options that an address of an HBase names.
+    """Return the options that the address of an index in HBase gives, such as servers and table.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class HBaseReader:
         self._scan_size, self._row_size, self._cell_size, self._get_size = (PageSize() for _ in range(4))
 
     def scan(self, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Find the block rows under many prefixes, at least one; see `Store.scan`."""
+        """Return the block rows under many prefixes, at least one, at most `limit` for each; see `Store.scan`."""
         many = len(prefixes) > self.sizes.few_prefixes and self._driver.prefixes_per_scan > 1
         sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
         try:

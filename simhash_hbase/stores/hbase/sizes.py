@@ -15,7 +15,7 @@ FRAMING_BYTES = 96
 
 @dataclass(frozen=True, kw_only=True)
 class CallSizes:
-    """Limits of the rows, cells and bytes of one call."""
+    """Limits of the rows, cells and bytes of one call of HBase."""
 
     few_prefixes: int = 64
     """Up to this number each prefix has a scan of its own, all in flight at once, and the server uses its bloom filter:
@@ -47,7 +47,7 @@ class CallSizes:
         return self._grouped(keys, lambda key: len(key[0]) + len(key[1]), most)
 
     def group_cells(self, cells: Iterable[Cell]) -> list[list[Cell]]:
-        """Return cells, sorted, in groups for one call each, bounded in number and in bytes."""
+        """Return cells to be written, sorted, in groups for one call each, bounded in number and in bytes."""
         by_row = sorted(cells, key=itemgetter(0, 1))
         return self._grouped(
             by_row, lambda cell: len(cell.row) + len(cell.qualifier) + len(cell.value), self.write_rows

@@ -1,4 +1,4 @@
-"""The store over HBase, through Thrift gateways or without one, and the table that it makes or finds."""
+"""The store over HBase, by Thrift gateways or without one, and the making and checking of its table."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ class HBaseStore(base.Store):
 
     @classmethod
     def open(cls, options: HBaseOptions) -> Self:
-        """Return a store over a table that exists."""
+        """Return a store over a table that exists; raise an error if that is not usable."""
         return cls._connect(options, find_table)
 
     @classmethod

@@ -27,7 +27,7 @@ TABLE_ATTRIBUTES: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class FamilySchema:
-    """The settings of one column family."""
+    """The settings with which one column family of the table is made."""
 
     name: str  # A single letter.
     settings: Mapping[str, str]  # As in the HBase shell.
@@ -82,7 +82,7 @@ class TableSchema:
 
     @property
     def split_keys(self) -> list[bytes]:
-        """The first keys of all regions but the first."""
+        """The first keys of all regions but the first, at which the new table is split."""
         return [
             ((number << layout.SEGMENT_BITS) // self.regions).to_bytes(layout.SEGMENT_BYTES, "big")
             for number in range(1, self.regions)

@@ -1,4 +1,4 @@
-"""The store over one Redis database."""
+"""The store that keeps an index in one Redis database."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -71,7 +71,7 @@ class RedisStore(base.Store):
 
     @classmethod
     def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
-        """Create a store in a database for a new index; other keys in it are left alone."""
+        """Make a store for a new index in a database; other keys in the database are left alone."""
         store = cls(RedisConnection(options), clock=clock)
         with ExitStack() as on_error:
             on_error.callback(store.close)
@@ -83,7 +83,7 @@ class RedisStore(base.Store):
 
     @classmethod
     def open(cls, options: RedisOptions, *, readonly: bool = False, clock: Callable[[], int] | None = None) -> Self:
-        """Open a database that holds an index."""
+        """Open the store of the index in a database; raise `IndexMissing` where there is none."""
         store = cls(RedisConnection(options), readonly=readonly, clock=clock)
         with ExitStack() as on_error:
             on_error.callback(store.close)
@@ -142,7 +142,7 @@ class RedisStore(base.Store):
         self._write(SCRIPTS["put"], _calls(head, fields))
 
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
-        """Read single cells, with one round trip for each 4,000."""
+        """Read single cells by row and qualifier, with one round trip for each 4,000."""
         base.check_cell_family(family)
         return self._get(family, keys)
 
@@ -152,7 +152,10 @@ class RedisStore(base.Store):
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[base.Cell]]:
-        """Read rows whole; of a row with more cells than the limit, all qualifiers are read first."""
+        """Read up to `limit` cells of each of some rows.
+
+        Redis sends a row whole; of one with more cells than the limit, all qualifiers are read first.
+        """
         base.check_cell_family(family, limit=limit)
         found: list[list[base.Cell]] = []
         wanted: dict[int, list[base.CellKey]] = {}
@@ -172,7 +175,10 @@ class RedisStore(base.Store):
         return found
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
-        """Read the cells of one row after a qualifier, for which all qualifiers of the row are read first."""
+        """Read up to `limit` cells of one row whose qualifiers come after `after`.
+
+        All qualifiers of the row are read for that.
+        """
         base.check_cell_family(family, limit=limit)
         held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
         wanted = sorted(qualifier for qualifier in held if qualifier > after)[:limit]

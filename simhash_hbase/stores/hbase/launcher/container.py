@@ -1,4 +1,4 @@
-"""The server as a container of the image that ``docker/hbase/Dockerfile`` describes."""
+"""A local HBase as a container of the image that ``docker/hbase/Dockerfile`` describes."""
 
 import os
 import subprocess
@@ -81,7 +81,7 @@ class ContainerServer:
             docker("volume", "rm", "--force", self.name)
 
     def facts(self) -> dict[str, object]:
-        """Return further facts about the server besides its ports."""
+        """Return what programs may want to know about the server besides its ports: container, volume and image."""
         return {"container": self.name, "volume": self.name, "image": IMAGE}
 
     def _runs(self) -> bool:

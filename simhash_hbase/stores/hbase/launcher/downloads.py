@@ -1,4 +1,4 @@
-"""Downloads for all servers: a private Python environment, HBase's jars, a Java where there is none."""
+"""Downloads for a local HBase and other Java programs: a private Python environment, HBase's jars, and a Java."""
 
 import os
 import re

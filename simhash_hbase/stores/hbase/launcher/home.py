@@ -39,7 +39,7 @@ START_S = 180.0
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads: ``SIMHASH_HBASE_CACHE``, else one in the checkout or in the user's cache."""
+    """Return the folder for downloads: ``SIMHASH_HBASE_CACHE``, else one in the checkout, else in the user's cache."""
     if given := os.environ.get("SIMHASH_HBASE_CACHE"):
         return Path(given).absolute()
     if (CHECKOUT / "scripts" / "hbase").exists():

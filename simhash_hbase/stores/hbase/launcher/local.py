@@ -29,7 +29,7 @@ KILL_S = 5.0
 
 @dataclass(frozen=True)
 class Role:
-    """How one process of a server is started; names in braces in its arguments stand for ports."""
+    """How one process of a server is started; ``{name}`` in its arguments stands for the port of that name."""
 
     name: str
     kind: str
@@ -61,12 +61,12 @@ class Layout:
 
 
 def master(name: str, heap: str, arguments: str, ready: str) -> Role:
-    """Return the role of a master, from its name, default heap, arguments and the words in its log once it is ready."""
+    """Return how a master is started; `ready` are the words in its log once it is ready."""
     return Role(name, "master", f"{HBASE}.master.HMaster", arguments, ("HBASE_HEAP", heap), ready)
 
 
 def gateway(name: str, heap: str) -> Role:
-    """Return the role of a gateway, whose name begins with its Thrift version, and which has this default heap."""
+    """Return how a gateway is started, whose name begins with its Thrift version, as ``thrift2`` does."""
     main = f"{HBASE}.{'thrift2' if name.startswith('thrift2') else 'thrift'}.ThriftServer"
     return Role(name, "gateway", main, f"-b {HOST} -p {{{name}}}", ("THRIFT_HEAP", heap))
 
@@ -91,18 +91,18 @@ class Process:
     mark: str  # Text in its command line.
 
     def is_running(self) -> bool:
-        """Return whether this very process still runs."""
+        """Return whether this process still runs, and not a later one with the same id."""
         return self.state() != "dead"
 
     def state(self) -> str:
-        """Return whether this very process is ``alive``, ``paused`` or ``dead``."""
+        """Return ``alive``, ``paused`` or ``dead`` for this process; a later one with the same id counts as dead."""
         found = _look(self.pid)
         if found is None or found[1] != self.started or self.mark not in found[2]:
             return "dead"
         return "paused" if found[0][0] in "Tt" else "alive"
 
     def send(self, number: int) -> None:
-        """Send a signal, if this very process still runs."""
+        """Send a signal by its number, if this process, and not a later one with the same id, still runs."""
         if self.is_running():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -110,7 +110,7 @@ class Process:
 
 @dataclass(frozen=True)
 class LocalServer:
-    """One HBase in one folder; several may run side by side in different folders."""
+    """A local HBase, as processes with one folder; several may run side by side in different folders."""
 
     home: Home
     downloads: Downloads
@@ -121,7 +121,7 @@ class LocalServer:
         return self.home.path / "processes.json"
 
     def started(self) -> dict[str, Process]:
-        """Return the processes that were started by name, in the order of starting; some may have ended."""
+        """Return the processes that `up` has started, by name and in the order of starting; some may have ended."""
         if not self._processes_file.exists():
             return {}
         written = json.loads(self._processes_file.read_text("utf-8"))
@@ -182,10 +182,10 @@ class LocalServer:
         return self._log_has(name, self.layout.roles[name].ready)
 
     def prepare(self, java: Path, jars: Path) -> None:
-        """Do nothing; servers that need folders or files before their first process starts make them here."""
+        """Do nothing; a subclass whose processes need folders or files before their first start makes them here."""
 
     def facts(self) -> dict[str, object]:
-        """Return further facts about the server besides its ports."""
+        """Return what programs may want to know about the server besides its ports: folders and process ids."""
         return {
             "conf": str(self.home.conf),
             "logs": str(self.home.logs),

@@ -1,8 +1,8 @@
-"""Cells as HBase's ``KeyValueCodec`` writes them, one behind the other.
+"""Cells as bytes in HBase's RPC, where ``KeyValueCodec`` writes one after the other.
 
-A cell is its length (int32), the length of its key (int32) and of its value (int32), the length of its row (int16),
-the row, the length of its family (int8), the family, the qualifier, the time in milliseconds (int64), the kind (int8)
-and the value; all numbers big-endian (``KeyValue.java``, ``KeyValueCodec.java``). Block rows are cells of one size.
+A cell is its length (int32), the length of its key (int32) and of its value (int32), the length of its row (int16), the
+row, the length of its family (int8), the family, the qualifier, the time in milliseconds (int64), the kind (int8) and
+the value; all numbers big-endian (``KeyValue.java``, ``KeyValueCodec.java``). Block rows are cells of one size.
 """
 
 import re

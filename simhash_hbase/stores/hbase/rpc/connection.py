@@ -41,13 +41,16 @@ class Seal(Protocol):
 
     @property
     def most_bytes(self) -> int:
-        """The most bytes that `wrap` takes."""
+        """The most bytes that one call of `wrap` takes."""
 
     def wrap(self, data: bytes) -> bytes:
         """Return bytes signed or encrypted: a packet to send, without its length."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return the content of a packet; raise `UnreadableAnswer` for a forged one."""
+        """Return the bytes inside a received packet, checked and decrypted.
+
+        Raise `UnreadableAnswer` for a forged one.
+        """
 
 
 class RpcConnection:
@@ -90,16 +93,19 @@ class RpcConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether no error occurred so far."""
+        """Whether no error has occurred on the connection so far, so that it can take calls."""
         return self._failure is None
 
     @property
     def calls(self) -> int:
-        """The number of calls under way."""
+        """The number of calls that were sent and are not answered yet."""
         return len(self._awaited)
 
     def is_fresh(self, idle_s: float) -> bool:
-        """Return whether the connection can take calls: not idle for long, and not closed by the server."""
+        """Return whether the connection can take calls: the server has not closed it, nor was it idle for too long.
+
+        `idle_s`: the most seconds without a call.
+        """
         with self._changed:
             if self._failure is not None or self._reading or self._awaited:
                 return self._failure is None
@@ -175,7 +181,7 @@ class RpcConnection:
                     self._given_up.add(number)
 
     def close(self, reason: str = "") -> None:
-        """Close the connection; calls under way get an error."""
+        """Close the connection for all threads; calls that wait for an answer get an error with the reason."""
         with self._changed:
             if self._failure is None:
                 self._failure = reason or "the connection was closed"

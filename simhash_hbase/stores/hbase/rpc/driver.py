@@ -1,4 +1,4 @@
-"""The calls of the store as calls of region servers, of the master and of ``hbase:meta``."""
+"""The calls of HBase that a store makes, as calls of region servers, of the master and of ``hbase:meta``."""
 
 import operator
 import time
@@ -223,7 +223,7 @@ class RpcDriver(driver.Driver):
             sequence += 1
 
     def _get_all(self, gets: Sequence[messages.Get]) -> Conversation[list[tuple[messages.GetResult, CellColumns]]]:
-        """Return the answers to gets, with their cells, in the order of the gets; all servers are asked at once."""
+        """Return the answer to each of some gets, with its cells, in their order; all servers are asked at once."""
         regions = yield from self._locator.regions()
         answers: dict[int, tuple[messages.GetResult, CellColumns]] = {}
         left = list(range(len(gets)))

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Connections:
-    """One connection to each service of each server that was called; threads share them.
+    """The open connections of one store: one to each service of each server that was called; threads share them.
 
     After a fork the child starts without connections.
     """
@@ -64,7 +64,7 @@ class Connections:
         return len(connections), sum(each.calls > 0 for each in connections)
 
     def close(self) -> None:
-        """Close all; calls under way get an error, and later ones raise `IndexClosed`."""
+        """Close all connections; calls under way get an error, and later ones raise `IndexClosed`."""
         self._start_after_fork()
         with self._lock:
             self._closed = True
@@ -84,7 +84,7 @@ class Connections:
 
 
 class _Ticket(NamedTuple):
-    """A call under way, or the error that kept it from being sent."""
+    """A call that was sent, with the number by which its answer is found, or the error that kept it from being sent."""
 
     call: RpcCall
     connection: RpcConnection | None
@@ -201,7 +201,7 @@ class _Round(Generic[T]):
         return self._failures
 
     def _advance(self) -> None:
-        """Wait for the answers to the oldest calls, and send the next calls of their conversation."""
+        """Wait for the answers to the oldest calls, give them to their conversation, and send its next calls."""
         number, conversation, tickets = self._talking.popleft()
         answers: list[RpcAnswer] = []
         errors: list[SimhashError] = []
@@ -220,7 +220,7 @@ class _Round(Generic[T]):
     def _step(
         self, number: int, conversation: exchange.Conversation[T], answer: list[RpcAnswer] | SimhashError | None
     ) -> Sequence[RpcCall] | None:
-        """Pass answers or an error to a conversation; return its next calls, None when it has ended or failed."""
+        """Pass answers or an error to a conversation; return its next calls, or None if it has ended or failed."""
         try:
             if isinstance(answer, SimhashError):
                 return conversation.throw(answer)
@@ -236,7 +236,7 @@ class _Round(Generic[T]):
         return None
 
     def _send(self, asked: Sequence[tuple[int, exchange.Conversation[T], Sequence[RpcCall]]]) -> None:
-        """Send the calls of conversations, those of one connection at once."""
+        """Send the next calls of some conversations; those for one connection go together."""
         places: dict[tuple[Gateway, str], list[RpcCall]] = {}
         for *_, calls in asked:
             for call in calls:

@@ -87,12 +87,12 @@ def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
 
 @lru_cache
 def _method(name: str, timeout_ms: int) -> bytes:
-    """Return the fields of a ``RequestHeader`` that are the same for all calls of a method."""
+    """Return the fields of a ``RequestHeader`` that are the same for all calls of a method with this time-out."""
     return bytes_field(3, name.encode()) + number_field(4, True) + number_field(7, timeout_ms)
 
 
 class Scan(NamedTuple):
-    """A scan: the range that it reads, and how."""
+    """The parts of a ``Scan`` message: the range of rows that it reads, and how."""
 
     family: str
     start: bytes
@@ -164,7 +164,7 @@ def _leading_counts(message: bytes) -> tuple[list[int], int]:
 
 
 class Get(NamedTuple):
-    """A ``Get`` of one row of a family."""
+    """The parts of a ``Get`` message: the row, the family, and which of its cells are wanted."""
 
     row: bytes
     family: str
@@ -335,7 +335,7 @@ def region_info(value: bytes) -> RegionInfo:
 
 
 def server_of(name: Message) -> Gateway:
-    """Return the host and port in a ``ServerName``."""
+    """Return the host and port in a ``ServerName`` message."""
     return Gateway(name.text(1), name.number(2))
 
 
@@ -351,7 +351,7 @@ def is_disabled(value: bytes) -> bool:
 
 
 def table_name(name: str) -> bytes:
-    """Return the ``TableName`` of a table's name."""
+    """Return the ``TableName`` message for a name such as ``table`` or ``namespace:table``."""
     namespace, _, table = name.rpartition(":")
     return bytes_field(1, (namespace or "default").encode()) + bytes_field(2, table.encode())
 

@@ -25,7 +25,7 @@ _META_ROWS = 1_000
 
 
 class Region(NamedTuple):
-    """A range of rows that one server serves."""
+    """A region of a table: a range of its rows that one server serves."""
 
     start: bytes
     end: bytes  # Exclusive; empty: the end of the table.
@@ -62,7 +62,10 @@ class RegionMap:
 
 
 class Locator:
-    """Finds the servers of a cluster and of the regions of one table; threads may share it."""
+    """Finds the servers that a call goes to: those of a table's regions, the master, and that of ``hbase:meta``.
+
+    Threads may share it.
+    """
 
     def __init__(self, options: HBaseOptions) -> None:
         self._options = options
@@ -79,7 +82,7 @@ class Locator:
     def regions(self) -> Conversation[RegionMap]:
         """Return the regions of the table, remembered or read; raise `StoreRefused` for a disabled table.
 
-        Nothing of a write has begun before: errors on the way are `NotDone`.
+        A call that needs them has not begun before: errors on the way are `NotDone`, after which it may be repeated.
         """
         known = self._map
         if known is None:
@@ -138,7 +141,7 @@ class Locator:
         return messages.is_disabled(values[0])
 
     def master(self) -> Conversation[Gateway]:
-        """Return the active master, asked of the servers."""
+        """Return the active master of the cluster, as one of its servers says."""
         answer = yield from self._ask_registry("GetActiveMaster")
         name = Message(answer.message)
         if not name.has(1):

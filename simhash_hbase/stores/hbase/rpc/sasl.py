@@ -1,4 +1,4 @@
-"""The handshake of SASL with a server of HBase, behind the preamble of a connection (HBaseSaslRpcClient.java)."""
+"""The SASL handshake that begins a connection to a server of HBase with Kerberos (HBaseSaslRpcClient.java)."""
 
 import socket
 import time
@@ -48,11 +48,11 @@ class _Handshake:
         self._deadline = deadline
 
     def send(self, token: bytes) -> None:
-        """Send a token, which may be empty."""
+        """Send a token of the client to the server; it may be empty."""
         self._socket.sendall(len(token).to_bytes(LENGTH_BYTES) + token)
 
     def receive(self) -> bytes:
-        """Return the next token of the server."""
+        """Return the next token of the server; raise `StoreRefused` if it refuses the ticket."""
         status = self._number()
         if status == ERROR:
             java_class, message = (self._bytes().decode("utf-8", "replace") for _ in range(2))

@@ -1,4 +1,4 @@
-"""The servers of an HBase, called without a gateway: an exchange and a driver, as `Gateways` has them."""
+"""HBase's own servers, called without a gateway: what a store needs of them, as `Gateways` has it for gateways."""
 
 from simhash_hbase.errors import Retryable, StoreUnavailable
 from simhash_hbase.stores.hbase.exchange import Conversation

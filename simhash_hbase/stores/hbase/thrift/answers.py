@@ -22,7 +22,7 @@ def after_qualifier(qualifier: bytes) -> bytes:
 
 
 def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
-    """Return the place of a region, from its first key, host and port in the answer of either interface.
+    """Return a `RegionPlace` from a region's first key, host and port in an answer, each of which may be None.
 
     Examples
     --------
@@ -55,10 +55,10 @@ def block_keys(results: Sequence[Any]) -> list[bytes]:
 
 
 def decoded(value: bytes | str) -> str:
-    """Return a name or a setting as text; gateways send bytes or text."""
+    """Return a name or a setting as text; a gateway may send it as bytes or as text."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def boolean(value: object) -> str:
-    """Return ``true`` or ``false``, as the HBase shell writes a setting."""
+    """Return ``true`` or ``false`` for a setting, as the HBase shell writes it."""
     return "true" if value else "false"

@@ -85,7 +85,7 @@ class Channel:
         return True
 
     def write(self, data: bytes) -> None:
-        """Keep bytes until `push`."""
+        """Keep bytes to be sent until `push`."""
         self._waiting += data
 
     @property
@@ -127,7 +127,7 @@ class Channel:
         return False
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket of the channel."""
         self._socket.close()
 
 
@@ -198,7 +198,7 @@ class HttpChannel:
         self._channel.push()
 
     def begin_answer(self) -> None:
-        """Receive the whole answer to the oldest request, and send the next request."""
+        """Receive the whole answer to the oldest request, for `read`, and send the next request of the queue."""
         self._channel.begin_answer()
         with HTTPResponse(cast(socket.socket, _Readable(self._channel)), method="POST") as response:
             try:
@@ -217,7 +217,7 @@ class HttpChannel:
         self.push()
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes of the answer, at most `size`."""
+        """Return the next bytes, at most `size`, of the answer that `begin_answer` has received."""
         part, self._answer = self._answer[:size], self._answer[size:]
         if not part:
             raise ConnectionAbortedError("the answer ended before the message in it")
@@ -232,7 +232,7 @@ class HttpChannel:
         return self._channel.is_silent_for(seconds)
 
     def is_quiet(self) -> bool:
-        """Return whether the connection can take a request."""
+        """Return, without waiting, whether the connection can take a request: it is not closed, and nothing came."""
         return not self._is_closing and self._channel.is_quiet()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Many calls of gateways under way at once without threads, retried where that is safe."""
+"""Many calls of gateways at once without threads, repeated where that is safe."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -61,9 +61,10 @@ class GatewayExchange(Exchange):
         return [work.results[number] for number in range(len(tasks))]
 
     def _refuse_if_disabled(self, gateway: Gateway) -> None:
-        """Raise `StoreRefused` if the table is disabled, as the gateway says on a separate connection.
+        """Raise `StoreRefused` if the table is disabled, which the gateway is asked on a separate connection.
 
-        A gateway that does not answer there either proves nothing about the table.
+        This is for writes that wait long, since a gateway does not answer them while the table is disabled. A gateway
+        that does not answer there either proves nothing about the table.
         """
         work = _TaskQueue([self._is_disabled])
         try:
@@ -90,16 +91,16 @@ class _TaskQueue(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """The number of tasks that have not begun."""
+        """The number of tasks whose conversations have not begun."""
         return len(self._waiting)
 
     def start_over(self) -> int:
-        """Queue every task that has no result yet, and count them."""
+        """Queue every task that has no result yet, after an error or at first, and return their number."""
         self._waiting = deque(number for number in range(len(self.tasks)) if number not in self.results)
         return self.waiting
 
     def next_task(self) -> tuple[int, Conversation[T]] | None:
-        """Start the next conversation, and return it with its number; None when all have begun."""
+        """Begin the conversation of the next task, and return it with the task's number; None when all have begun."""
         if not self._waiting:
             return None
         self.begun = True
@@ -133,7 +134,10 @@ class _Line(Generic[T]):
         self._push()
 
     def advance(self, work: _TaskQueue[T]) -> bool:
-        """Read the answers to the oldest calls and go on with their conversation; return whether there were calls."""
+        """Read the answers to the oldest calls, and send the next calls of their conversation.
+
+        Return False if no calls were under way.
+        """
         if not self._talking:
             return False
         number, conversation, calls = self._talking.popleft()

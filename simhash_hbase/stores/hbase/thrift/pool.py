@@ -142,7 +142,11 @@ class Pool:
         raise StoreUnavailable("; ".join(map(str, failures))) from failures[-1]
 
     def _in_order(self, turn: int) -> list[tuple[Gateway, HBaseOptions]]:
-        """Return the gateways to try, in order: those that are due for a probe, those that work, then the others."""
+        """Return the gateways to try for a connection, in order.
+
+        First come those that failed and are due for another try, then those that work, those with fewer lent
+        connections first, then the others.
+        """
         with self._changed:
             first = turn % len(self._options.gateways)
             gateways = self._options.gateways[first:] + self._options.gateways[:first]
@@ -158,7 +162,10 @@ class Pool:
         return [(gateway, quick) for gateway in due] + [(other, self._options) for other in (*working, *others)]
 
     def _idle_one(self, gateway: Gateway) -> GatewayConnection | None:
-        """Return the newest idle connection that can be used, closing others on the way; None when there is none."""
+        """Return the newest idle connection to a gateway that can be used; None when there is none.
+
+        Idle connections that cannot be used any more are closed on the way.
+        """
         while True:
             with self._changed:
                 at = [number for number, idle in enumerate(self._idle) if idle.gateway == gateway]

@@ -24,7 +24,7 @@ WRITES_AT_ONCE = 64
 
 
 class Thrift1(driver.Driver):
-    """The calls of Thrift 1 for one table.
+    """The calls of HBase that a store makes, by the interface Thrift 1, for one table.
 
     A table cannot be made with everything that a schema asks for: Thrift 1 knows neither encodings, nor the length of a
     bloom filter's prefix, nor attributes of the table, nor where its regions begin.
@@ -81,7 +81,7 @@ class Thrift1(driver.Driver):
         return [found.get(key) for key in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
-        """Read each row by a scan of its own, since a get has no limit."""
+        """Read the first `limit` cells of each row by a scan of its own, since a get of Thrift 1 has no limit."""
         scans = [self._scan(family, row, row + b"\0", caching=1, batchSize=limit) for row in rows]
         answers = yield from self._read_scans(scans, 1)
         return CellRows.of(rows, [[cell for result in found for cell in _cells(result)] for found in answers])

@@ -62,7 +62,7 @@ def thrift1() -> Interface:
 
 
 class Call(NamedTuple):
-    """One call of a gateway."""
+    """One call of a method of a gateway, before it is sent."""
 
     service: Interface  # The service that describes it; decides how the answer is decoded.
     method: str  # Name of the method on the wire.
@@ -142,7 +142,10 @@ class GatewayConnection:
         self.push(timeout_s=timeout_s)
 
     def receive(self, *, timeout_s: float | None = None) -> Reply:
-        """Wait for the answer of the oldest call that has none yet; return the value in it, or raise the error."""
+        """Wait for the answer to the oldest call that has none yet.
+
+        Return the value in it, or raise the error in it.
+        """
         self.broken = True
         call, sequence = self._awaited[0]
         self._channel.allow(timeout_s or self._timeout_s)
@@ -180,7 +183,7 @@ class GatewayConnection:
         return self._channel.is_silent_for(seconds)
 
     def is_clean(self) -> bool:
-        """Return whether no error occurred and every answer was read."""
+        """Return whether the connection may be used again: no error occurred, and every answer was read."""
         return not (self.broken or self._closed or self._awaited)
 
     def is_fresh(self, idle_s: float) -> bool:
@@ -292,7 +295,7 @@ _STATUSES: dict[int, tuple[type[errors.SimhashError], str]] = {
 
 
 class thrift_errors:  # reads as a statement; a class, since a generator costs microseconds on each call
-    """Turn errors inside the block into errors of this package."""
+    """Turn errors of sockets, Thrift and HBase inside the block into errors of this package."""
 
     def __init__(self, what: str, gateway: Gateway, table: str) -> None:
         self._what = what
@@ -301,7 +304,7 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
         self._started = time.monotonic()
 
     def __enter__(self) -> None:
-        """Do nothing."""
+        """Do nothing: errors are replaced at the end of the block."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise an error of this package in place of one of sockets or Thrift."""
@@ -328,7 +331,7 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
 
 
 def no_gateway(gateway: Gateway, error: OtherServer) -> NoGateway:
-    """Return the error for an address at which there is another server than a gateway."""
+    """Return the error to raise for an address at which there is another server than a Thrift gateway."""
     return NoGateway(
         f"{gateway} is no Thrift gateway: {error}; give the port of a Thrift gateway, such as {DEFAULT_PORT}"
     )

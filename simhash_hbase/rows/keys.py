@@ -36,9 +36,9 @@ _PACKED_ROW = np.dtype([*_PREFIX_FIELDS, ("simhash", ">u8")])
 
 
 class BlockRows(NamedTuple):
-    """Keys of rows of column family ``b``: an array of prefixes and one of fingerprints, sorted by both.
+    """Keys of block rows, which lead from a key prefix to a fingerprint, as two arrays, sorted by both.
 
-    No row comes twice.
+    They are the rows of column family ``b``. No row comes twice.
     """
 
     prefixes: NDArray[np.uint64]
@@ -46,11 +46,11 @@ class BlockRows(NamedTuple):
 
     @classmethod
     def empty(cls) -> "BlockRows":
-        """Return no block rows: two empty arrays."""
+        """Return no rows at all: two empty arrays."""
         return cls(np.empty(0, dtype=U64), np.empty(0, dtype=U64))
 
     def where(self, chosen: NDArray[np.bool_]) -> "BlockRows":
-        """Return those of the rows for which a mask, an array of Booleans, is true."""
+        """Return those rows for which a mask, an array of Booleans, is true."""
         return BlockRows(self.prefixes[chosen], self.simhashes[chosen])
 
     @classmethod
@@ -67,7 +67,7 @@ class BlockRows(NamedTuple):
         return cls(prefixes, simhashes).without_repeats()
 
     def without_repeats(self) -> "BlockRows":
-        """Return these sorted rows without repeats."""
+        """Return these rows, which are sorted, with each key once."""
         new = np.ones(len(self.prefixes), np.bool_)
         np.not_equal(self.prefixes[1:], self.prefixes[:-1], out=new[1:])
         new[1:] |= self.simhashes[1:] != self.simhashes[:-1]
@@ -75,9 +75,9 @@ class BlockRows(NamedTuple):
 
 
 def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the block rows of fingerprints: one row for each fingerprint and each table of the scheme.
+    """Return the block rows by which fingerprints are found: one for each fingerprint and each table of the scheme.
 
-    A table is a choice of blocks of the fingerprint's bits.
+    A table is a choice of blocks of the fingerprint's bits, which are the beginning of the row's key.
     """
     ascending = distinct(simhashes)
     # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
@@ -98,7 +98,10 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
 
 
 def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the sketch rows of documents, from the prefixes that `band_prefixes` returns and the fingerprints."""
+    """Return the sketch rows by which documents are found, from the prefixes that `band_prefixes` returns.
+
+    `simhashes` are the documents' fingerprints, to which the rows lead.
+    """
     owners, bands = np.nonzero(prefixes != NO_PREFIX)
     return BlockRows.merged(BlockRows(prefixes[owners, bands], simhashes[owners]))
 
@@ -109,7 +112,10 @@ def passage_prefixes(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def passage_rows(passages: Sequence[bytes], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the passage rows of documents, from their fingerprints and the hashes of their passages, 8 bytes each."""
+    """Return the passage rows, by which documents with a passage are found, from the packed hashes of their passages.
+
+    A hash has 8 bytes. The rows lead to the documents' fingerprints, `simhashes`.
+    """
     counts = [len(packed) // layout.PASSAGE_BYTES for packed in passages]
     prefixes = passage_prefixes(unpack_simhashes(b"".join(passages)))
     return BlockRows.merged(BlockRows(prefixes, np.repeat(simhashes, counts)))
@@ -141,7 +147,7 @@ def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDA
 
 
 def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
-    """Return the keys of all block rows of one fingerprint, 13 bytes each, one for each table of the scheme.
+    """Return the keys of the block rows by which one fingerprint is found, 13 bytes each, one for each table.
 
     Examples
     --------
@@ -153,19 +159,19 @@ def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
 
 
 def packed_rows(rows: BlockRows) -> list[bytes]:
-    """Return the keys of block rows, 13 bytes each, as a list."""
+    """Return the keys of block rows, a prefix of 5 bytes and a fingerprint of 8 each, as a list."""
     return _cut(pack_rows(rows), layout.BLOCK_ROW_BYTES)
 
 
 def pack_rows(rows: BlockRows) -> bytes:
-    """Return the keys of block rows, 13 bytes each, as one byte string."""
+    """Return the keys of block rows, a prefix of 5 bytes and a fingerprint of 8 each, as one byte string."""
     keys = _with_prefixes(rows.prefixes, _PACKED_ROW)
     keys["simhash"] = rows.simhashes
     return keys.tobytes()
 
 
 def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
-    """Return the block rows whose keys, 13 bytes each, are in one byte string, as `pack_rows` makes it."""
+    """Return the block rows in a byte string of `pack_rows`, which has 13 bytes for the key of each."""
     if not len(packed):
         return BlockRows.empty()
     keys = np.frombuffer(packed, _PACKED_ROW)
@@ -180,7 +186,7 @@ def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
 
 
 def pack_prefix(prefix: int) -> bytes:
-    """Return the prefix of a row key, its segment and flag, as 5 bytes."""
+    """Return the prefix of a row key as 5 bytes: its segment, 32 bits by which rows are found, and its flag."""
     return prefix.to_bytes(layout.PREFIX_BYTES, "big")
 
 
@@ -190,12 +196,15 @@ def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
 
 
 def row_prefix(row: bytes) -> int:
-    """Return the prefix of a row key as an integer; a shorter key, such as a region's, is padded with zero bytes."""
+    """Return the prefix of a row key, its first 5 bytes, as an integer; a shorter key is padded with zero bytes.
+
+    The first key of a region may be shorter.
+    """
     return int.from_bytes(row[: layout.PREFIX_BYTES].ljust(layout.PREFIX_BYTES, b"\0"), "big")
 
 
 def row_bounds(start: int, stop: int) -> tuple[bytes, bytes | None]:
-    """Return the first key and the exclusive end of the rows whose prefixes are in ``[start, stop)``.
+    """Return the first key and the exclusive end of the rows whose key prefixes, as integers, are in ``[start, stop)``.
 
     The end is None where the range goes on to the last row of the index.
     """
@@ -213,15 +222,15 @@ def unpack_simhashes(packed: bytes) -> NDArray[np.uint64]:
 
 
 def last_row(prefix: bytes) -> bytes:
-    """Return the last possible key of the block rows whose keys begin with a 5-byte prefix."""
+    """Return the last possible key of a block row with a 5-byte prefix: the prefix and the highest fingerprint."""
     return prefix + b"\xff" * layout.SIMHASH_BYTES
 
 
 def prefix_stop(prefix: bytes) -> bytes:
-    """Return the exclusive end of a scan over the block rows whose keys begin with a 5-byte prefix.
+    """Return the exclusive end of a scan over the rows whose keys begin with a 5-byte prefix.
 
-    It is one byte longer than the last possible key, so that key is inside, and start and stop still share the five
-    bytes that a ROWPREFIX_FIXED_LENGTH bloom filter needs to be asked.
+    It is one byte longer than the last possible key of such a block row, so that key is inside, and start and stop
+    still share the five bytes that a ROWPREFIX_FIXED_LENGTH bloom filter needs to be asked.
     """
     return last_row(prefix) + b"\0"
 
@@ -310,7 +319,7 @@ def row_flag(row: bytes) -> int:
 
 
 def row_simhash(row: bytes) -> int:
-    """Return the fingerprint at the end of the key of a block row or of a row of members, as an integer."""
+    """Return the fingerprint at the end of a row's key, of a block row or a row of members, as an integer."""
     return int.from_bytes(row[layout.PREFIX_BYTES :], "big")
 
 

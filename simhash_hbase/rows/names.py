@@ -43,5 +43,8 @@ def checked_batch(name: None) -> None: ...
 @overload
 def checked_batch(name: str | None) -> str | None: ...
 def checked_batch(name: str | None) -> str | None:
-    """Return the name of a batch as a plain str, or None for None; raise `InvalidArgument` as `checked_name` does."""
+    """Return the name of a batch, such as a crawl, as a plain str; None stays None.
+
+    Raises `InvalidArgument` for a name as `checked_name` does.
+    """
     return None if name is None else checked_name(name, of="batch").decode()

@@ -150,7 +150,7 @@ class NearDuplicatesPipeline:
         return None if self._index is None else agreed_metadata(fields, self._index.profile.agree)
 
     def _claim(self, documents: Sequence[_Document]) -> list[_Outcome]:
-        """Return the decision, or the error, of each document of a batch, from one call of the index in this thread.
+        """Return the index's decision, or an error, about each document of a batch, by one call in this thread.
 
         If the call fails because of one document, each document is claimed by a call of its own.
         """

@@ -115,8 +115,8 @@ class Engine:
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """Return ``function(analysis, *arguments)`` from a process for work that takes long.
 
-        The work is stopped after `seconds` of processor time. A client has one such process at a time, and waits for it
-        with its next work.
+        The work is stopped after `seconds` of processor time. A client has one such process at a time; its next work
+        waits.
         """
 
         def begin() -> Future[T]:

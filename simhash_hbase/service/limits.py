@@ -68,7 +68,7 @@ class Shares:
         return True
 
     def give_back(self, client: str, amount: int = 1) -> None:
-        """Give an amount that a client took back, and serve the clients that wait."""
+        """Give back an amount that a client has taken, and serve the clients that wait for one."""
         self._taken -= amount
         self._of[client] -= amount
         if not self._of[client]:

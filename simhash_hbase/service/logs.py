@@ -20,7 +20,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return a log record as JSON.
 
-        Of an exception, its type and lines of code, not its text, which may quote a document.
+        Of an exception it has the type and lines of code, not the text, which may quote a document.
         """
         line: dict[str, object] = {
             "time": rfc3339(int(record.created * _MS)),

@@ -297,7 +297,7 @@ def find(limit: int) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def passages(search: PassageSearch) -> BatchOperation:
-    """Return the operation that finds the spans of texts which other, stored documents contain, too."""
+    """Return the operation that finds, in each text, the spans that other documents, which are stored, contain, too."""
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
         for _, answer in index.repeated(whole_chunk(texts, None), search):
@@ -408,7 +408,7 @@ class _Queue:
         def work(index: LocalIndex) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
             """Work on the batch.
 
-            Return for each request whose client still waits its future, and its answer or error.
+            Return, for each request whose client still waits, its future and its answer or error.
             """
             waiting = [single for single in batch if not single[1].cancelled()]
             outcomes = partial(self._operation.outcomes, index, [item for item, *_ in waiting])

@@ -317,9 +317,9 @@ class _Answers:
         return AnalysedChunk.alone(number, item, analysed, len(raw))
 
     async def next_batch(self) -> list[AnalysedChunk]:
-        """Return the next chunk, once it is analysed, and those after it that are ready.
+        """Return the next chunk of lines, once it is analysed, and those after it that are ready.
 
-        An empty list at the stream's end.
+        The list is empty at the stream's end.
         """
         while not self._waiting:
             if self._is_read:

@@ -160,7 +160,7 @@ class Input:
     def by_chunk(
         self, analysis: Callable[[], Analysis | None], columns: str, make: Callable[[Chunk], pa.RecordBatch]
     ) -> DataFrame:
-        """Return a frame of the batches that `make` returns for the chunks of all records, on the workers.
+        """Return a frame of the batches that `make` returns for chunks, some records at a time, on the workers.
 
         `analysis` returns what analyses the texts, or None if they are only read. `columns` are the frame's; those of
         `REFUSED` must be among them, since refused records are rows, too.

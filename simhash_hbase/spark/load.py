@@ -199,7 +199,10 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
                 yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
 
     def block_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
-        """Yield the block rows in sorted batches, each once: documents with one fingerprint share them."""
+        """Yield the rows that lead to fingerprints in sorted batches, each row once.
+
+        Documents with one fingerprint have the same rows.
+        """
         last = b""
         for batch in batches:
             keys = batch["key"].to_pylist()

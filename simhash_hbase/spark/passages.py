@@ -66,7 +66,9 @@ class FoundItems(NamedTuple):
 def find_passages(
     corpus: Input, place: IndexPlace, search: PassageSearch, *, longest: bool = False, rewritten: Sequence[str] = ()
 ) -> CorpusAnswers:
-    """Find the spans of a corpus's texts that documents of an index contain, too; every worker opens it for reading.
+    """Find the spans of a corpus's texts that documents of an index contain, too.
+
+    Every worker opens the index for reading.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def _refuse_to_open(url: str, *_: object) -> NoReturn:
 
 
 class StoreKind(NamedTuple):
-    """One kind of store, and how its stores are made and opened."""
+    """One kind of store, such as a folder or a table in HBase, and how its stores are made and opened."""
 
     name: str
     create: Callable[[str, int | None, str | None, int | None], Store]

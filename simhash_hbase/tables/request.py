@@ -65,7 +65,7 @@ class RefusedRows(UserWarning):
 
 
 class Refused:
-    """Counts rows that cannot be worked on, to warn of them at the end, or raises an error at the first one."""
+    """Counts rows that have no usable text or id, to warn of them at the end, or raises an error at the first one."""
 
     def __init__(self, lack: str, *, advice: str | None = None) -> None:
         self._count, self._first = 0, ""
@@ -73,7 +73,7 @@ class Refused:
         self._advice = advice
 
     def add(self, reject: Reject) -> None:
-        """Count a refused row; raise `InvalidArgument` instead if the caller wants an error, with the advice in it."""
+        """Count a row that has no usable text or id; raise `InvalidArgument` instead if the caller wants an error."""
         reason = f"row {reject.place.line}: {reject.reason}"
         if self._advice is not None:
             raise InvalidArgument(f"{reason}; {self._advice}")

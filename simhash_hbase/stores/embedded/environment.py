@@ -277,17 +277,20 @@ class Environment:
         return known[0] if known is not None and known[1] + 1 == self._open.id() else None
 
     def _count_entries(self) -> int:
-        """Count the block rows and document cells that the open transaction sees."""
+        """Return how many entries the open transaction sees: rows that lead to fingerprints, and documents' cells."""
         counted = (self._open.stat(self.databases[family]) for family in (FAMILY_BLOCKS, FAMILY_DOCUMENTS))
         return sum(int(database["entries"]) for database in counted)
 
     @property
     def memtable(self) -> Memtable | None:
-        """The writes that wait in memory while this thread gathers transactions; None while it does not."""
+        """The memtable, the writes that wait in memory while this thread gathers transactions.
+
+        None while it does not.
+        """
         return self._memtable if self._owner == get_ident() else None
 
     def write_memtable(self) -> None:
-        """Write the memtable, which holds writes in memory, to the databases, before a call that reads these alone."""
+        """Write what waits in memory, the memtable, to the databases, before a call that reads only these."""
         memtable = self.memtable
         if memtable is not None and not memtable.is_empty:
             self.write(lambda transaction: memtable.write(transaction, self.databases))

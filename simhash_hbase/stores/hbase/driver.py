@@ -43,15 +43,18 @@ class Driver(Protocol):
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """Read the keys of at most `rows` block rows in ``[start, stop)``; an empty stop means all.
+        """Read the keys of at most `rows` block rows (prefix and fingerprint) in ``[start, stop)``.
 
-        With `prefixes`, which are sorted, only rows with one of these are returned; `start` then lies under the first
-        one. With `walk`, for reads of a whole table, the servers do not cache what they read, since queries need the
-        cache.
+        An empty stop means all. With `prefixes`, which are sorted, only rows with one of these are returned; `start`
+        then lies under the first one. With `walk`, for reads of a whole table, the servers do not cache what they read,
+        since queries need the cache.
         """
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
-        """Return for each key of a block row whether the row is there; no key is given twice."""
+        """Return for each key of a block row (prefix and fingerprint) whether the row is there.
+
+        No key is given twice.
+        """
 
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
@@ -77,10 +80,10 @@ class Driver(Protocol):
         """
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """Write block rows, which are given by their keys and have no values, at a timestamp in ms."""
+        """Write block rows, which consist of their keys, a prefix and a fingerprint each, at a timestamp in ms."""
 
     def delete_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """Delete block rows, which are given by their keys: all versions up to the timestamp."""
+        """Delete block rows, given by their keys, a prefix and a fingerprint each: all versions up to a timestamp."""
 
     def put(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
         """Write cells, each at its timestamp, or at the server's time where that is None."""

@@ -65,7 +65,7 @@ class PageSize:
 
 
 class Exchange(ABC):
-    """Runs conversations, by Thrift gateways or with HBase's own servers, and repeats those that failed."""
+    """Runs conversations (generators of calls) by Thrift gateways or with HBase's own servers; repeats failed ones."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self._options = options
@@ -81,7 +81,7 @@ class Exchange(ABC):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Run many conversations, several at a time, and return their results in the order of the tasks.
+        """Run many conversations (generators of calls) at a time, and return their results in the order of the tasks.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Exchange(ABC):
         return calls
 
     def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
-        """Run one conversation and return its result; see `hold`."""
+        """Run one conversation, a generator of calls, and return its result; see `hold`."""
         [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
         return result
 
@@ -166,8 +166,8 @@ class Exchange(ABC):
     ) -> list[T]:
         """Return the answers for all items of all groups, such as the keys of reads, in their order; see `hold`.
 
-        ``ask(items)`` begins a conversation for some items. Each group is one call, or several smaller ones after a
-        call that got no answer in time.
+        ``ask(items)`` returns a conversation, a generator of calls, about some items. Each group is one call, or
+        several smaller ones after a call that got no answer in time.
         """
 
         def ask_first(items: Sequence[K], size: int) -> Conversation[T]:

@@ -21,7 +21,10 @@ _EVERY = 1
 
 
 def ranges_filter(start: bytes, prefixes: NDArray[np.uint64]) -> bytes:
-    """Return a serialised filter for the block rows with some sorted prefixes, of the first prefix from `start` on."""
+    """Return a serialised filter for the rows whose keys begin with one of some sorted prefixes.
+
+    Rows of the first prefix that come before `start` do not pass.
+    """
     packed = np.frombuffer(b"".join(pack_prefixes(prefixes)), np.uint8).reshape(-1, PREFIX_BYTES)
     first = bytes_field(1, _row_range(start, prefix_stop(packed[0].tobytes())))
     return _filter(b"MultiRowRangeFilter", first + _many_ranges(packed[1:], prefix_stop(b"")))

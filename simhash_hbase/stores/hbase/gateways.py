@@ -91,7 +91,7 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
-    """Return what is wrong with an address whose server did not answer as expected; empty if it is a gateway as given.
+    """Return what answers at an address where no gateway answered as expected; empty if it is one as the options say.
 
     Raises `OtherServer` for one of HBase's servers that is no gateway.
     """

@@ -95,7 +95,10 @@ class HBaseReader:
         self._scan_size, self._row_size, self._cell_size, self._get_size = (PageSize() for _ in range(4))
 
     def scan(self, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Return the block rows under many prefixes, at least one, at most `limit` for each; see `Store.scan`."""
+        """Return the block rows under many prefixes, keys that lead to fingerprints, at most `limit` for each prefix.
+
+        See `Store.scan`. There must be a prefix.
+        """
         many = len(prefixes) > self.sizes.few_prefixes and self._driver.prefixes_per_scan > 1
         sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
         try:
@@ -121,13 +124,16 @@ class HBaseReader:
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
         """Return the answer for each of some items, such as keys of cells; a group of items is one call.
 
-        ``ask(items)`` begins the conversation for a group, or for a part of it after a time-out.
+        ``ask(items)`` returns the conversation, a generator of calls, about a group, or a part of it after a time-out.
         """
         answers = self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS)
         return [item for answer in answers for item in answer]
 
     def row_pages(self, start: int, stop: int, page: int) -> Iterator[rowkeys.BlockRows]:
-        """Yield the block rows with prefixes in ``[start, stop)``, `page` at a time; see `Store.scan_range`."""
+        """Yield the block rows, keys that lead to fingerprints, with prefixes in ``[start, stop)``, `page` at a time.
+
+        See `Store.scan_range`.
+        """
         if start >= min(stop, rowkeys.ALL_PREFIXES):
             return
         first = rowkeys.pack_prefix(start)
@@ -232,7 +238,7 @@ class HBaseReader:
 
 
 class _Job:
-    """A part of a scan for block rows: sorted prefixes, whose rows are read page by page."""
+    """A part of a scan for keys that lead to fingerprints: sorted prefixes, whose rows are read page by page."""
 
     def __init__(self, prefixes: NDArray[np.uint64], limit: int, page_size: PageSize, reply_rows: int) -> None:
         self.packed: list[bytes] = []
@@ -246,7 +252,7 @@ class _Job:
         self._seen = 0
 
     def next_page(self, driver: Driver) -> Conversation[tuple[list[bytes], int, int]]:
-        """Read the next page of block rows.
+        """Read the next page of rows.
 
         Return their keys, and the numbers of rows and prefixes that were asked for.
         """

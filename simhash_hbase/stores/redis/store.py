@@ -101,7 +101,10 @@ class RedisStore(base.Store):
         return self._connection.url
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
-        """Find the block rows under prefixes, with one round trip for each 16,000 prefixes."""
+        """Return the block rows, keys that lead to fingerprints, under some prefixes, at most `limit` for each.
+
+        There is one round trip for each 16,000 prefixes.
+        """
         base.check_positive("limit", limit)
         pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
         # Start of each piece that is not done yet, and the position at which it goes on.
@@ -226,7 +229,7 @@ class RedisStore(base.Store):
                     rows = self._rows_after(rows) if rows.prefixes[-1] in cut else NO_ROWS
 
     def _rows_after(self, rows: BlockRows) -> BlockRows:
-        """Return the block rows that come after the last of `rows` and have its prefix, `ROWS_A_CALL` at most."""
+        """Return the rows that come after the last of `rows` and have its key prefix, `ROWS_A_CALL` at most."""
         last = BlockRows(rows.prefixes[-1:], rows.simhashes[-1:])
         [simhashes] = self._connection.run(SCRIPTS["rows_after"], [(BLOCKS, pack_rows(last), ROWS_A_CALL)])
         following = np.frombuffer(simhashes, ">u8").astype(np.uint64)

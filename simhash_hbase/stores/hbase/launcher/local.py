@@ -56,7 +56,7 @@ class Layout:
 
     @property
     def roles(self) -> dict[str, Role]:
-        """All processes by name, in the order of starting."""
+        """How each process of the server is started, by its name, in the order of starting."""
         return {role.name: role for stage in self.stages for role in stage}
 
 

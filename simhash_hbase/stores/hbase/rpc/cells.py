@@ -97,7 +97,10 @@ def unpack_cells(block: bytes, family: str) -> CellColumns:
 
 
 def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
-    """Return the bytes of block rows, given by their keys, as cells without qualifier and value; see `pack_cells`."""
+    """Return the bytes of block rows as cells without qualifier and value; a row is its key, prefix and fingerprint.
+
+    See `pack_cells` for `kind`.
+    """
     one = _block_row(timestamp, kind)
     cells = np.tile(np.frombuffer(one, np.uint8), (len(keys), 1))
     cells[:, _LENGTHS.size : _BLOCK_FAMILY] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, BLOCK_ROW_BYTES)
@@ -105,7 +108,10 @@ def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
 
 
 def unpack_block_rows(block: bytes) -> list[bytes]:
-    """Return the keys of the block rows in a block of bytes; raise `ValueError` for other cells."""
+    """Return the keys of block rows (prefix and fingerprint) in a block of bytes.
+
+    Raise `ValueError` for other cells.
+    """
     keys: list[bytes] = _BLOCK_ROW.findall(block)
     if len(keys) * BLOCK_ROW_CELL_BYTES != len(block):
         raise ValueError("a cell came that is no block row, or is not complete")

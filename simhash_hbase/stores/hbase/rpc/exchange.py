@@ -125,7 +125,7 @@ class RpcExchange(exchange.Exchange):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Run many conversations, ``sockets * window`` of them at a time; see `Exchange.hold`.
+        """Run many conversations (generators of calls), ``sockets * window`` of them at a time; see `Exchange.hold`.
 
         `writes` is ignored: servers report a disabled table by an error of their own.
         """
@@ -161,7 +161,7 @@ class RpcExchange(exchange.Exchange):
 
 
 class _Round(Generic[T]):
-    """One attempt at all conversations of a call of `hold` that have no result yet."""
+    """One attempt at all conversations (generators of calls) of a call of `hold` that have no result yet."""
 
     def __init__(
         self,
@@ -180,7 +180,10 @@ class _Round(Generic[T]):
         self._failures: list[Retryable] = []
 
     def hold(self, most: int) -> list[Retryable]:
-        """Run the conversations and keep their results; return the errors after which the others may be repeated."""
+        """Run the conversations, generators of calls, and keep their results.
+
+        Return the errors after which the others may be repeated.
+        """
         waiting = deque(number for number in range(len(self._tasks)) if number not in self._results)
         try:
             while self._talking or (waiting and not self._failures):
@@ -201,7 +204,10 @@ class _Round(Generic[T]):
         return self._failures
 
     def _advance(self) -> None:
-        """Wait for the answers to the oldest calls, give them to their conversation, and send its next calls."""
+        """Wait for the answers to the oldest calls, pass them to their conversation, and send the calls that follow.
+
+        A conversation is a generator that yields calls and is sent their answers.
+        """
         number, conversation, tickets = self._talking.popleft()
         answers: list[RpcAnswer] = []
         errors: list[SimhashError] = []
@@ -220,7 +226,10 @@ class _Round(Generic[T]):
     def _step(
         self, number: int, conversation: exchange.Conversation[T], answer: list[RpcAnswer] | SimhashError | None
     ) -> Sequence[RpcCall] | None:
-        """Pass answers or an error to a conversation; return its next calls, or None if it has ended or failed."""
+        """Pass answers or an error to a conversation, a generator of calls, and return the calls that it yields next.
+
+        None is returned if it has ended or failed.
+        """
         try:
             if isinstance(answer, SimhashError):
                 return conversation.throw(answer)
@@ -236,7 +245,7 @@ class _Round(Generic[T]):
         return None
 
     def _send(self, asked: Sequence[tuple[int, exchange.Conversation[T], Sequence[RpcCall]]]) -> None:
-        """Send the next calls of some conversations; those for one connection go together."""
+        """Send the calls that some conversations have yielded; those for one connection go together."""
         places: dict[tuple[Gateway, str], list[RpcCall]] = {}
         for *_, calls in asked:
             for call in calls:
@@ -277,7 +286,7 @@ def _forget(tickets: Sequence[_Ticket]) -> None:
 
 
 def _worst(errors: Sequence[SimhashError], answers: Sequence[RpcAnswer]) -> SimhashError | None:
-    """Return the error to be thrown into a conversation some of whose calls failed; None if none did.
+    """Return the error to be thrown into a conversation, a generator of calls, some of which failed; None if none did.
 
     An error after which nothing may be repeated comes first. It is `NotDone`, after which all may be, only if no server
     has begun with a call.

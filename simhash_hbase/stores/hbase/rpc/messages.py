@@ -87,7 +87,7 @@ def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
 
 @lru_cache
 def _method(name: str, timeout_ms: int) -> bytes:
-    """Return the fields of a ``RequestHeader`` that are the same for all calls of a method with this time-out."""
+    """Return the fields in the header of a call that are the same for all calls of a method with this time-out."""
     return bytes_field(3, name.encode()) + number_field(4, True) + number_field(7, timeout_ms)
 
 
@@ -324,7 +324,7 @@ class RegionInfo(NamedTuple):
 
 
 def region_info(value: bytes) -> RegionInfo:
-    """Return the region that a value in the column ``info:regioninfo`` of ``hbase:meta`` describes."""
+    """Return the region that a value in the column ``info:regioninfo`` of the table ``hbase:meta`` describes."""
     if not value.startswith(b"PBUF"):
         raise ValueError("the description of a region is no message")
     info = Message(value[4:])

@@ -47,7 +47,10 @@ def whole(cells: list[Cell]) -> list[Cell]:
 
 
 def block_keys(results: Sequence[Any]) -> list[bytes]:
-    """Return the keys of the block rows in an answer; raise `UnreadableAnswer` for keys of another length."""
+    """Return the keys of block rows (prefix and fingerprint) in an answer.
+
+    Raises `UnreadableAnswer` for keys of another length than 13 bytes.
+    """
     keys = present([result.row for result in results])
     if keys and set(map(len, keys)) != {BLOCK_ROW_BYTES}:
         raise UnreadableAnswer("a key of a block row has another length")

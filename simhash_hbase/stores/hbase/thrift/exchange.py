@@ -43,7 +43,7 @@ class GatewayExchange(Exchange):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Run many conversations; see `Exchange.hold`."""
+        """Run many conversations, generators of calls, by gateways; see `Exchange.hold`."""
         retries = Backoff(self._options.deadline_s)
         work = _TaskQueue(self._traced(tasks))
         doubt = self._refuse_if_disabled if writes else None
@@ -81,7 +81,7 @@ class GatewayExchange(Exchange):
 
 
 class _TaskQueue(Generic[T]):
-    """The tasks of one call of `hold`: those that wait for their conversation to begin, and the results of others."""
+    """The tasks of one call of `hold`, each of which makes a conversation, a generator of calls; and their results."""
 
     def __init__(self, tasks: Sequence[Task[T]]) -> None:
         self.tasks = tasks
@@ -91,7 +91,7 @@ class _TaskQueue(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """The number of tasks whose conversations have not begun."""
+        """The number of tasks whose conversations, generators of calls, have not begun."""
         return len(self._waiting)
 
     def start_over(self) -> int:
@@ -100,7 +100,10 @@ class _TaskQueue(Generic[T]):
         return self.waiting
 
     def next_task(self) -> tuple[int, Conversation[T]] | None:
-        """Begin the conversation of the next task, and return it with the task's number; None when all have begun."""
+        """Begin the conversation (generator of calls) of the next task, and return it with the task's number.
+
+        None is returned when all have begun.
+        """
         if not self._waiting:
             return None
         self.begun = True
@@ -109,7 +112,7 @@ class _TaskQueue(Generic[T]):
 
 
 class _Line(Generic[T]):
-    """The conversations under way on one connection; the gateway answers calls in the order in which they were sent."""
+    """The conversations (generators of calls) under way on one connection; answers come in the order of the calls."""
 
     def __init__(
         self,
@@ -125,7 +128,7 @@ class _Line(Generic[T]):
         self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
 
     def begin(self, work: _TaskQueue[T], conversations: int) -> None:
-        """Start more conversations, up to `conversations` of those that wait, and send their first calls."""
+        """Start up to `conversations` of the waiting conversations, generators of calls, and send their first calls."""
         for _ in range(conversations):
             if (task := work.next_task()) is None:
                 break
@@ -134,7 +137,7 @@ class _Line(Generic[T]):
         self._push()
 
     def advance(self, work: _TaskQueue[T]) -> bool:
-        """Read the answers to the oldest calls, and send the next calls of their conversation.
+        """Read the answers to the oldest calls, and send the calls that their conversation yields next.
 
         Return False if no calls were under way.
         """
@@ -172,9 +175,10 @@ class _Line(Generic[T]):
 
 
 def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call]:
-    """Pass answers to a conversation and return its next calls; raise `UnreadableAnswer` if an answer lacks a part.
+    """Pass answers to a conversation, a generator of calls, and return the calls that it yields next.
 
-    thriftpy2 checks types in answers, not their number or absent parts.
+    Raises `UnreadableAnswer` if an answer lacks a part: thriftpy2 checks types in answers, not their number or absent
+    parts.
     """
     try:
         return conversation.send(answers)
@@ -185,10 +189,10 @@ def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call
 
 
 def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:
-    """Run the conversations of a queue on some connections: send on all, then read from each in turn, until the end.
+    """Run the conversations of a queue on some connections: send calls on all, then read answers from each in turn.
 
-    `window` conversations are under way on each at a time. An error closes the connection on which it occurred; the
-    pool closes those that still wait for answers.
+    `window` conversations, generators of calls, are under way on each at a time. An error closes the connection on
+    which it occurred; the pool closes those that still wait for answers.
     """
     line = lines[0]
     try:

@@ -43,7 +43,10 @@ class Thrift1(driver.Driver):
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """Read the keys of block rows under one prefix, from `start` to `stop`; `prefixes` are not used."""
+        """Read the keys of block rows (prefix and fingerprint) under one prefix, from `start` to `stop`.
+
+        `prefixes` are not used: Thrift 1 takes one at a time.
+        """
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
         return answers.block_keys(found)

@@ -25,7 +25,7 @@ MARK = "\0"
 
 
 class Collection:
-    r"""A collection of an index, or its part without a name; converts ids and fingerprints to stored ones and back.
+    r"""A collection of an index, or all documents in none; converts ids and fingerprints to stored ones and back.
 
     Parameters
     ----------

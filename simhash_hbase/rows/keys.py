@@ -313,7 +313,7 @@ def index_row(name: str) -> bytes:
 def row_flag(row: bytes) -> int:
     """Return the flag of a row key, the byte that tells the kinds of rows apart.
 
-    -1 for a damaged key that is too short.
+    It is -1 for a damaged key that is too short.
     """
     return row[layout.SEGMENT_BYTES] if len(row) > layout.SEGMENT_BYTES else -1
 

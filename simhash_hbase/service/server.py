@@ -225,7 +225,7 @@ class HttpConnection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def on_message_begin(self) -> None:
-        """Begin a request, as the parser reports it."""
+        """Begin a request; the parser calls this at its first byte."""
         if not self._is_resuming:
             self._is_head = True
             super().on_message_begin()

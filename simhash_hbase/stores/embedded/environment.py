@@ -96,10 +96,11 @@ def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[An
 
 
 def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN401 - lmdb has no precise types
-    """Return the result of `look`, called with a read transaction, again each time a writer may have reused its pages.
+    """Return the result of `look`, called with a read transaction that no writer has disturbed.
 
     A writer that does not see the reader may reuse pages while they are read. The number of commits since the
-    transaction began shows whether that can have happened. `StoreBusy` is raised after `UNDISTURBED_S`.
+    transaction began shows whether that can have happened; `look` is then called again. `StoreBusy` is raised after
+    `UNDISTURBED_S`.
     """
     until = time.monotonic() + UNDISTURBED_S
     while True:
@@ -402,7 +403,7 @@ class Environment:
                 self._move_map(0)
 
     def _fill_up(self) -> None:
-        """Make the file as long as LMDB believes it is: touching a page beyond its end would kill the process.
+        """Make the data file as long as LMDB believes it is: touching a page beyond its end would kill the process.
 
         LMDB may itself leave the last pages unwritten, so a short file alone proves nothing. A truncated one is left as
         it is.

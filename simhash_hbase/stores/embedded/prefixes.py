@@ -39,7 +39,7 @@ class BloomFilter:
 
 
 def key_numbers(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return a number for each key of a cell, to be put into a `BloomFilter`: its hash in this process."""
+    """Return a number for each key of a cell, to be put into a `BloomFilter`: its hash, which only this process has."""
     return np.fromiter(map(hash, keys), np.int64, len(keys)).view(U64)
 
 

@@ -272,7 +272,7 @@ def start(command: Sequence[str], mark: str, log: Path) -> Process:
 
 
 def stop_all(processes: Sequence[Process], grace_s: float = STOP_S) -> None:
-    """Send SIGTERM to the processes that run, wait for them, then send SIGKILL to the ones that are left."""
+    """Send SIGTERM to the processes that run, wait up to `grace_s` seconds, then send SIGKILL to those left."""
     for number, wait_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, KILL_S)):
         running = [process for process in processes if process.is_running()]
         for process in running:

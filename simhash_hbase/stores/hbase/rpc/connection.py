@@ -316,7 +316,7 @@ def _refusal(exception: ServerException | None) -> str:
 def _cut_frame(received: bytearray) -> bytes | None:
     """Remove the first frame, an answer after its length, from the received bytes, and return the answer.
 
-    None while it has not come whole.
+    The result is None while the answer has not come whole.
     """
     if len(received) < _LENGTH_BYTES:
         return None

@@ -185,7 +185,7 @@ class HttpChannel:
         return 0
 
     def push(self) -> None:
-        """Send the first request of the queue, unless another one is under way."""
+        """Send the first request that waits, unless the answer to another one is still to come."""
         if self._is_under_way or not self._requests:
             return
         if self._is_closing:

@@ -110,7 +110,7 @@ def traced(operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 def _size(args: Sequence[object]) -> Attributes:
     """Return the span attribute for the number of documents or ids in a method's first argument.
 
-    None if it has no length.
+    The mapping is empty if the argument has no length.
     """
     of = args[1] if len(args) > 1 else None
     return {"simhash_hbase.documents": len(of)} if isinstance(of, Sized) and not isinstance(of, str | bytes) else {}

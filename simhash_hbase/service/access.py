@@ -27,8 +27,8 @@ _bearer = HTTPBearer(
 def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Service]]:
     """Return a FastAPI dependency that checks a request and gives its route the `Service`.
 
-    Where the service has keys, the request's key must have one of `scopes`. The query parameters are checked, too, and
-    the request takes one of the places for requests under way.
+    Where the service has keys, the request's key must have one of `scopes`. The query parameters are checked, too.
+    Except for metrics, the request takes one of the places for requests under way.
     """
 
     async def allowed(

@@ -78,7 +78,7 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: It
 
 
 class Keyring:
-    """The API keys in a file, which is read again while the service runs, about every second.
+    """The API keys in a file, which is read again when a key is looked up, at most once a second.
 
     Threads may share it. A line of another form is reported in the log and ignored. A file that is missing, cannot be
     read or can be written by others has no keys until it is repaired, so that no mistake keeps a removed key alive.

@@ -307,7 +307,7 @@ OWN_ORDER = 1 << 62
 def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, state: PointStates) -> DataFrame:
     """Return for each document that is no original the near originals before it, with distance and dissimilarity.
 
-    One of them is named in the document's decision. Originals that cannot be the best one for any document are left
+    One of them is named in the document's decision. Most of those that cannot be the best one for any document are left
     out; see `nameable`.
     """
     shared = rows.sparkSession.sparkContext.broadcast(state.packed())

@@ -135,7 +135,7 @@ class StorePlugin(Protocol):
 def _kind_of(scheme: str) -> StoreKind | None:
     """Return the kind of store for the scheme of an address, such as ``file`` or that of a plugin.
 
-    None for an unknown one.
+    The result is None for an unknown scheme.
     """
     if scheme in SCHEMES or not scheme:
         return SCHEMES.get(scheme)

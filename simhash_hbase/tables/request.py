@@ -65,7 +65,10 @@ class RefusedRows(UserWarning):
 
 
 class Refused:
-    """Counts rows that have no usable text or id, to warn of them at the end, or raises an error at the first one."""
+    """Counts rows that cannot be worked on, such as those without a text, to warn of them at the end.
+
+    If the caller wants an error, it raises one at the first such row.
+    """
 
     def __init__(self, lack: str, *, advice: str | None = None) -> None:
         self._count, self._first = 0, ""
@@ -73,7 +76,7 @@ class Refused:
         self._advice = advice
 
     def add(self, reject: Reject) -> None:
-        """Count a row that has no usable text or id; raise `InvalidArgument` instead if the caller wants an error."""
+        """Count a row that cannot be worked on; raise `InvalidArgument` instead if the caller wants an error."""
         reason = f"row {reject.place.line}: {reject.reason}"
         if self._advice is not None:
             raise InvalidArgument(f"{reason}; {self._advice}")

@@ -284,10 +284,7 @@ class Environment:
 
     @property
     def memtable(self) -> Memtable | None:
-        """The memtable, the writes that wait in memory while this thread gathers transactions.
-
-        None while it does not.
-        """
+        """The memtable: the writes that wait in memory while this thread gathers transactions, else None."""
         return self._memtable if self._owner == get_ident() else None
 
     def write_memtable(self) -> None:

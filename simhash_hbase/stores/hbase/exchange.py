@@ -140,7 +140,7 @@ class Exchange(ABC):
     def _server_of(self, calls: Sequence[Any]) -> tracing.Attributes:
         """Return the span attributes for the server that calls go to.
 
-        None where it is not known before they are sent.
+        The mapping is empty where the server is not known before the calls are sent.
         """
         gateways = self._options.gateways
         return {"server.address": gateways[0].host, "server.port": gateways[0].port} if len(gateways) == 1 else {}

@@ -295,7 +295,7 @@ def _error(pair: Message) -> ActionError:
 def check_and_put(region: bytes, key: tuple[bytes, str, bytes], expected: bytes | None) -> bytes:
     """Return a ``MutateRequest`` that puts the cell sent with the call if the cell `key` has the value `expected`.
 
-    None: if there is no such cell. For the server, an empty value to compare with means none, too.
+    If `expected` is None, the cell is put where there is none yet. For the server, an empty value means that, too.
     """
     row, family, qualifier = key
     comparable = bytes_field(1, bytes_field(1, expected or b""))

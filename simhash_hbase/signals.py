@@ -1,4 +1,4 @@
-"""Signals that end a program, and blocks that they do not interrupt."""
+"""Signals that end a program (SIGINT, SIGTERM, SIGHUP), and blocks of code that they do not interrupt."""
 
 import signal
 import threading
@@ -12,7 +12,7 @@ STOPPING = (signal.SIGINT, *ENDING)
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """Delay the handlers of `STOPPING` signals until the block is done; a second Ctrl-C interrupts it at once."""
+    """Delay SIGINT, SIGTERM and SIGHUP until the block is done; a second Ctrl-C interrupts it at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

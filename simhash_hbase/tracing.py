@@ -31,7 +31,10 @@ def is_on() -> bool:
 def begun(
     name: str, attributes: Attributes, *, kind: str = "INTERNAL", headers: Mapping[str, str] | None = None
 ) -> TraceSpan:
-    """Begin a span below the active one, or below the one that headers of a request name; see `ended`."""
+    """Begin and return a span named `name`, below the active one, or below the one that a request's headers name.
+
+    The caller must end it by `ended`.
+    """
     from opentelemetry import propagate, trace  # noqa: PLC0415
 
     parent = None if headers is None else propagate.extract(headers)
@@ -39,7 +42,7 @@ def begun(
 
 
 def ended(span: TraceSpan, error: BaseException | str | None = None) -> None:
-    """End a span, with the class of the error that ended it, or with a word for it."""
+    """End a span; `error` is the error that ended it, whose class is noted, or a word for it."""
     from opentelemetry.trace import StatusCode  # noqa: PLC0415
 
     if error is not None:
@@ -50,7 +53,7 @@ def ended(span: TraceSpan, error: BaseException | str | None = None) -> None:
 
 
 def active(span: TraceSpan) -> AbstractContextManager[TraceSpan]:
-    """Make a span the active one within the block, which does not end it."""
+    """Return a block in which a span is the active one, under which others begin; the span goes on after the block."""
     from opentelemetry import trace  # noqa: PLC0415
 
     return cast(
@@ -59,7 +62,10 @@ def active(span: TraceSpan) -> AbstractContextManager[TraceSpan]:
 
 
 def inject(headers: MutableMapping[str, str], span: TraceSpan = None) -> None:
-    """Add the headers that name a span, or the active one, to those of a request."""
+    """Add headers that name a span, by default the active one, to a request's, so that a server continues its trace.
+
+    In programs that do not trace nothing is added.
+    """
     if not is_on():
         return
     from opentelemetry import propagate, trace  # noqa: PLC0415
@@ -68,7 +74,10 @@ def inject(headers: MutableMapping[str, str], span: TraceSpan = None) -> None:
 
 
 def traced(operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that gives each call of a method a span; a generator's span is active while it runs."""
+    """Return a decorator that records each call of a method as a span named after `operation`.
+
+    The span of a generator is the active one while the generator runs, not while its caller does.
+    """
     name = f"index {operation}"
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:
@@ -99,13 +108,19 @@ def traced(operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def _size(args: Sequence[object]) -> Attributes:
-    """Return the span attribute with the number of documents or ids, if a method's first argument has them."""
+    """Return the span attribute for the number of documents or ids in a method's first argument.
+
+    The mapping is empty if the argument has no length.
+    """
     of = args[1] if len(args) > 1 else None
     return {"simhash_hbase.documents": len(of)} if isinstance(of, Sized) and not isinstance(of, str | bytes) else {}
 
 
 def _stepped(name: str, attributes: Attributes, steps: Generator[object]) -> Iterator[object]:
-    """Yield what a generator yields; between its steps the span of the caller is the active one."""
+    """Yield what a generator yields, all within one span.
+
+    Between the generator's steps the span of the caller is the active one.
+    """
     span = begun(name, attributes)
     try:
         while True:
@@ -127,12 +142,18 @@ def _stepped(name: str, attributes: Attributes, steps: Generator[object]) -> Ite
 
 
 def here() -> Context | None:
-    """Return the context of this task or thread, for work that others do for it; None in programs that do not trace."""
+    """Return the context of this task or thread, to give to `within` for work that others do for it.
+
+    None in programs that do not trace.
+    """
     return copy_context() if is_on() else None
 
 
 def within(contexts: Sequence[Context | None], call: Callable[[], T]) -> T:
-    """Return the result of a call in the first of some contexts; the spans of the others get a link to its span."""
+    """Return the result of `call`, made in the first of some contexts, those of the requests that the call works for.
+
+    Its spans belong to the trace of the first one; the spans of the others get a link to it.
+    """
     if not contexts or contexts[0] is None:
         return call()
     from opentelemetry import trace  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The checksum at the end of a cell, a CRC-32: it shows that a bit of the cell has changed, and which one."""
+"""The checksum (CRC-32) at the end of a stored cell's value: it shows damage, and which bit if only one has changed."""
 
 import zlib
 from collections.abc import Iterable
@@ -19,18 +19,18 @@ _MOST_BITS: Final = 91_607
 
 
 def sealed(encoded: bytes) -> bytes:
-    """Return an encoded cell with its checksum in place of the `PLACEHOLDER` at its end."""
+    """Return a cell's encoded value with its CRC-32 in the last four bytes, in place of the `PLACEHOLDER` there."""
     return sealed_all([encoded])[0]
 
 
 def sealed_all(encoded: Iterable[bytes]) -> list[bytes]:
-    """Return encoded cells, each with its checksum in place of the `PLACEHOLDER` at its end."""
+    """Return the encoded values of cells, each with its CRC-32, as `sealed` returns one."""
     covered = [cell[:-_BYTES] for cell in encoded]
     return list(map(add, covered, map(_PACKED.pack, map(zlib.crc32, covered))))
 
 
 def is_sealed(value: bytes) -> bool:
-    """Return whether the last four bytes of a cell are the checksum of the bytes before them.
+    """Return whether the last four bytes of a cell's value are the CRC-32 of the bytes before them.
 
     Examples
     --------
@@ -42,7 +42,9 @@ def is_sealed(value: bytes) -> bool:
 
 
 def mended(value: bytes) -> bytes | None:
-    """Return a damaged cell with the one bit that has changed put back; None if the checksum shows no such bit.
+    """Return a damaged cell's value with its one changed bit corrected; None if no single bit explains the damage.
+
+    None, too, for a value above 11 KB, in which two changed bits may look like another single one.
 
     Examples
     --------

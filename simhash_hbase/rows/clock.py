@@ -25,7 +25,7 @@ def now_ms() -> int:
 
 @lru_cache(maxsize=4_096)  # The documents of a batch have the same time.
 def rfc3339(ms: int) -> str:
-    """Return a time, in milliseconds since 1970, as text of RFC 3339 in UTC.
+    """Return a time, in milliseconds since 1970, as text such as ``2023-11-14T22:13:20.123Z`` (RFC 3339, UTC).
 
     Examples
     --------
@@ -37,9 +37,9 @@ def rfc3339(ms: int) -> str:
 
 
 def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
-    """Return the time that a user gave; an age counts back from `now`, in milliseconds since 1970.
+    """Return a time that a user gave, as ISO 8601 or as an age such as ``7d``, as a datetime with a time zone.
 
-    The error for a bad value calls the parameter `name`.
+    An age counts back from `now`, in milliseconds since 1970. The error for a bad value calls the parameter `name`.
 
     Examples
     --------
@@ -61,5 +61,5 @@ def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
 
 
 def since_ms(since: Since, now: int, *, name: str = "since") -> int:
-    """Return the time that a user gave, in milliseconds since 1970; see `parse_since`."""
+    """Return a time that a user gave, a date or an age, in milliseconds since 1970; see `parse_since`."""
     return round(parse_since(since, now, name=name).timestamp() * 1000)

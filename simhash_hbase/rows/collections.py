@@ -25,7 +25,7 @@ MARK = "\0"
 
 
 class Collection:
-    r"""A collection of an index, or its part without a name; converts ids and fingerprints to stored ones and back.
+    r"""A collection of an index, or all documents in none; converts ids and fingerprints to stored ones and back.
 
     Parameters
     ----------
@@ -59,17 +59,20 @@ class Collection:
         self._segment_mask = np.uint32(int.from_bytes(digest[layout.SIMHASH_BYTES :], "big"))
 
     def stored_id(self, document_id: str) -> str:
-        """Return the stored id for a caller's id: the id with the name of the collection before it."""
+        """Return the id under which a document is stored: the caller's id with the collection's name before it."""
         document_id = keys.checked_id_type(document_id)
         bare = self.name is None and document_id[:1] != MARK
         return document_id if bare else self._prefix + document_id
 
     def masked(self, simhash: int) -> int:
-        """Return the stored fingerprint for a caller's one, or the caller's for a stored one, by the same mask."""
+        """Return a fingerprint combined by exclusive or with the collection's mask.
+
+        This turns the fingerprint that a caller gives into the stored one, and a stored one back into the caller's.
+        """
         return simhash ^ self._simhash_mask
 
     def stored(self, entries: Entries) -> Entries:
-        """Return a caller's documents with the ids, fingerprints and hashes that the index stores."""
+        """Return a caller's documents as the index stores them, with the collection's name in ids and masked hashes."""
         ids = entries.ids
         try:
             if self.name is None and MARK not in {name[:1] for name in ids}:
@@ -82,11 +85,11 @@ class Collection:
         return self._masked(entries, list(map(self.stored_id, ids)))
 
     def given(self, stored: Entries) -> Entries:
-        """Return stored documents with the ids, fingerprints and hashes that their caller gave."""
+        """Return stored documents as their caller gave them: ids without the collection's name, hashes unmasked."""
         return self._masked(stored, list(map(own_id, stored.ids)))
 
     def holds(self, stored_id: str) -> bool:
-        """Return whether a stored id is of this collection."""
+        """Return whether a stored id belongs to this collection."""
         return collection_of(stored_id) == (self.name or "")
 
     def _masked(self, entries: Entries, ids: Sequence[str]) -> Entries:
@@ -96,7 +99,10 @@ class Collection:
         return replace(entries, ids=ids, simhashes=simhashes, bands=bands, passages=passages, known_id_digests=None)
 
     def masked_passages(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the stored hashes for hashes of passages; their upper 32 bits are the segments of the passage rows."""
+        """Return the 64-bit hashes of passages with the collection's mask on their upper 32 bits, as they are stored.
+
+        The upper 32 bits are the segments of the passage rows' keys. Masking twice gives the first hashes back.
+        """
         return hashes ^ np.uint64(int(self._segment_mask) << layout.SEGMENT_BITS)
 
     def _masked_passages(self, packed: bytes) -> bytes:
@@ -104,7 +110,7 @@ class Collection:
 
 
 def collection_of(stored_id: str) -> str:
-    r"""Return the name of the collection that a stored id is of; empty for none.
+    r"""Return the name of the collection that a stored document belongs to, from its stored id; empty for none.
 
     Examples
     --------
@@ -115,7 +121,7 @@ def collection_of(stored_id: str) -> str:
 
 
 def own_id(stored_id: str) -> str:
-    r"""Return the caller's id that a stored id contains.
+    r"""Return the id that the caller gave a document, from its stored id.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""The hash BLAKE2b without the import of hashlib, which loads OpenSSL and takes a fiftieth of a look-up's time."""
+"""The hash function BLAKE2b, imported without hashlib, which loads OpenSSL.
+
+The import of hashlib would take a fiftieth of the time of a single look-up.
+"""
 
 try:
     from _blake2 import blake2b
@@ -9,5 +12,5 @@ __all__ = ["blake2b", "digest_of"]
 
 
 def digest_of(content: bytes) -> str:
-    """Return the 16-byte BLAKE2b digest of some content in hex, by which a change of it is noticed."""
+    """Return the 16-byte BLAKE2b digest of some content as hex, to notice later whether the content has changed."""
     return blake2b(content, digest_size=16).hexdigest()

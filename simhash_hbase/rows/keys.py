@@ -36,23 +36,26 @@ _PACKED_ROW = np.dtype([*_PREFIX_FIELDS, ("simhash", ">u8")])
 
 
 class BlockRows(NamedTuple):
-    """Rows of family ``b``: two arrays of one length, sorted by prefix, then simhash, without repeats."""
+    """Keys of block rows, which lead from a key prefix to a fingerprint, as two arrays, sorted by both.
+
+    They are the rows of column family ``b``. No row comes twice.
+    """
 
     prefixes: NDArray[np.uint64]
     simhashes: NDArray[np.uint64]
 
     @classmethod
     def empty(cls) -> "BlockRows":
-        """Return no block rows: two empty arrays."""
+        """Return no rows at all: two empty arrays."""
         return cls(np.empty(0, dtype=U64), np.empty(0, dtype=U64))
 
     def where(self, chosen: NDArray[np.bool_]) -> "BlockRows":
-        """Return the rows for which a mask is true."""
+        """Return those rows for which a mask, an array of Booleans, is true."""
         return BlockRows(self.prefixes[chosen], self.simhashes[chosen])
 
     @classmethod
     def merged(cls, *parts: "BlockRows") -> "BlockRows":
-        """Return the rows of several sorted parts as one, sorted and without repeats."""
+        """Return several sorted sets of rows as one, sorted and without repeats."""
         prefixes, simhashes = (np.concatenate(column) for column in zip(*parts, strict=True))
         # A stable sort finds the parts, which are sorted, and merges them; few rows have a prefix in common.
         order = np.argsort(prefixes, kind="stable")
@@ -64,7 +67,7 @@ class BlockRows(NamedTuple):
         return cls(prefixes, simhashes).without_repeats()
 
     def without_repeats(self) -> "BlockRows":
-        """Return these sorted rows without repeats."""
+        """Return these rows, which are sorted, with each key once."""
         new = np.ones(len(self.prefixes), np.bool_)
         np.not_equal(self.prefixes[1:], self.prefixes[:-1], out=new[1:])
         new[1:] |= self.simhashes[1:] != self.simhashes[:-1]
@@ -72,7 +75,10 @@ class BlockRows(NamedTuple):
 
 
 def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the block rows of fingerprints: one for each fingerprint in each table of the scheme."""
+    """Return the block rows by which fingerprints are found: one for each fingerprint and each table of the scheme.
+
+    A table is a choice of blocks of the fingerprint's bits, which are the beginning of the row's key.
+    """
     ascending = distinct(simhashes)
     # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
     prefixes, owners = sort_prefixes(scheme.prefixes(ascending))
@@ -80,9 +86,11 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
 
 
 def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return the prefixes of the sketch rows of documents, shape (n, bands); their flags follow those of the tables.
+    """Return the key prefixes of documents' sketch rows, shape (n documents, bands): a band's segment, then its flag.
 
-    Documents without a sketch, which are not `present`, get `NO_PREFIX`, which no row has.
+    A band is a group of a MinHash sketch's minima, and `segments`, of the same shape, has 32 bits of each band's hash.
+    The flags follow those of the block tables. A document for which `present` is false has no sketch, and gets
+    `NO_PREFIX`, which no row has.
     """
     first = len(scheme.tables) + 1
     flags = np.arange(first, first + segments.shape[1], dtype=U64)
@@ -90,7 +98,10 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
 
 
 def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the sketch rows of documents, from the prefixes of `band_prefixes` and their fingerprints."""
+    """Return the sketch rows by which documents are found, from the prefixes that `band_prefixes` returns.
+
+    `simhashes` are the documents' fingerprints, to which the rows lead.
+    """
     # The fingerprints ascend, as for `block_rows`.
     order = np.argsort(simhashes)
     ascending, owners = sort_prefixes(prefixes[order])
@@ -99,12 +110,15 @@ def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> Bl
 
 
 def passage_prefixes(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the prefix, segment and flag, of the row of each passage, from its hash."""
+    """Return the key prefix (segment and flag) of each passage's row, from the 64-bit hashes of the passages."""
     return hashes >> U64(layout.SEGMENT_BITS) << U64(layout.FLAG_BITS) | U64(layout.FLAG_PASSAGES)
 
 
 def passage_rows(passages: Sequence[bytes], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Return the passage rows of documents, from the packed hashes of their passages and their fingerprints."""
+    """Return the passage rows, by which documents with a passage are found, from the packed hashes of their passages.
+
+    A hash has 8 bytes. The rows lead to the documents' fingerprints, `simhashes`.
+    """
     counts = [len(packed) // layout.PASSAGE_BYTES for packed in passages]
     prefixes = passage_prefixes(unpack_simhashes(b"".join(passages)))
     return BlockRows.merged(BlockRows(prefixes, np.repeat(simhashes, counts)))
@@ -121,7 +135,10 @@ def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """Return the prefixes of fingerprints, shape (n, tables), sorted, and the position of each one's fingerprint."""
+    """Return the prefixes of n fingerprints, shape (n, tables), as one sorted array, and the fingerprint of each.
+
+    A fingerprint is given by its position, from 0 to n - 1.
+    """
     n, tables = prefixes.shape
     if n > 1 << OWNER_BITS:
         order = np.argsort(prefixes.reshape(-1), kind="stable")
@@ -133,7 +150,7 @@ def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDA
 
 
 def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
-    """Return the keys of the block rows of one fingerprint, 13 bytes each, in the order of their flags.
+    """Return the keys of the block rows by which one fingerprint is found, 13 bytes each, one for each table.
 
     Examples
     --------
@@ -145,19 +162,19 @@ def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
 
 
 def packed_rows(rows: BlockRows) -> list[bytes]:
-    """Return the keys of block rows, 13 bytes each, as a list."""
+    """Return the keys of block rows, a prefix of 5 bytes and a fingerprint of 8 each, as a list."""
     return _cut(pack_rows(rows), layout.BLOCK_ROW_BYTES)
 
 
 def pack_rows(rows: BlockRows) -> bytes:
-    """Return the keys of block rows, 13 bytes each, as one byte string."""
+    """Return the keys of block rows, a prefix of 5 bytes and a fingerprint of 8 each, as one byte string."""
     keys = _with_prefixes(rows.prefixes, _PACKED_ROW)
     keys["simhash"] = rows.simhashes
     return keys.tobytes()
 
 
 def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
-    """Return the block rows whose keys are in a byte string of `pack_rows`."""
+    """Return the block rows in a byte string of `pack_rows`, which has 13 bytes for the key of each."""
     if not len(packed):
         return BlockRows.empty()
     keys = np.frombuffer(packed, _PACKED_ROW)
@@ -165,29 +182,35 @@ def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
 
 
 def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
-    """Return prefixes as 5 bytes each, in a list."""
+    """Return the prefixes of row keys (segment and flag) as a list of 5 bytes each."""
     if len(prefixes) <= FEW:
         return list(map(pack_prefix, prefixes.tolist()))
     return _cut(_with_prefixes(prefixes, _PACKED_PREFIX).tobytes(), layout.PREFIX_BYTES)
 
 
 def pack_prefix(prefix: int) -> bytes:
-    """Return one prefix as 5 bytes."""
+    """Return the prefix of a row key as 5 bytes: its segment, 32 bits by which rows are found, and its flag."""
     return prefix.to_bytes(layout.PREFIX_BYTES, "big")
 
 
 def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
-    """Return the prefixes in a byte string, 5 bytes each."""
+    """Return the prefixes of row keys in a byte string, which has 5 bytes for each."""
     return _prefixes_of(np.frombuffer(packed, _PACKED_PREFIX))
 
 
 def row_prefix(row: bytes) -> int:
-    """Return the prefix with which a row key begins; a shorter key, as regions have, is filled up with zero bytes."""
+    """Return the prefix of a row key, its first 5 bytes, as an integer; a shorter key is padded with zero bytes.
+
+    The first key of a region may be shorter.
+    """
     return int.from_bytes(row[: layout.PREFIX_BYTES].ljust(layout.PREFIX_BYTES, b"\0"), "big")
 
 
 def row_bounds(start: int, stop: int) -> tuple[bytes, bytes | None]:
-    """Return first key and exclusive end of the rows with prefixes in ``[start, stop)``; None: no row comes later."""
+    """Return the first key and the exclusive end of the rows whose key prefixes, as integers, are in ``[start, stop)``.
+
+    The end is None where the range goes on to the last row of the index.
+    """
     return pack_prefix(start), None if stop >= ALL_PREFIXES else pack_prefix(stop)
 
 
@@ -202,21 +225,21 @@ def unpack_simhashes(packed: bytes) -> NDArray[np.uint64]:
 
 
 def last_row(prefix: bytes) -> bytes:
-    """Return the last key that a block row of one 5-byte prefix may have."""
+    """Return the last possible key of a block row with a 5-byte prefix: the prefix and the highest fingerprint."""
     return prefix + b"\xff" * layout.SIMHASH_BYTES
 
 
 def prefix_stop(prefix: bytes) -> bytes:
-    """Return the exclusive end of a scan over one 5-byte prefix.
+    """Return the exclusive end of a scan over the rows whose keys begin with a 5-byte prefix.
 
-    It is one byte longer than the last possible key, so that key is inside, and start and stop still share the five
-    bytes that a ROWPREFIX_FIXED_LENGTH bloom filter needs to be asked.
+    It is one byte longer than the last possible key of such a block row, so that key is inside, and start and stop
+    still share the five bytes that a ROWPREFIX_FIXED_LENGTH bloom filter needs to be asked.
     """
     return last_row(prefix) + b"\0"
 
 
 def checked_id_type(document_id: object) -> str:
-    """Return an id as a plain str; raise `InvalidArgument` if it is no string."""
+    """Return a document's id as a plain str; raise `InvalidArgument` if it is no string."""
     if not isinstance(document_id, str):
         kind = type(document_id).__name__
         raise InvalidArgument(f"the id {short_repr(document_id)} is of type {kind}: wanted a string")
@@ -224,7 +247,10 @@ def checked_id_type(document_id: object) -> str:
 
 
 def check_simhash(simhash: object) -> int:
-    """Return a ready fingerprint as an integer, or raise `InvalidArgument`."""
+    """Return a fingerprint that a caller gives as an int.
+
+    Raise `InvalidArgument` unless it is an integer of 64 bits.
+    """
     if (
         isinstance(simhash, int | np.integer)
         and not isinstance(simhash, bool)
@@ -236,7 +262,7 @@ def check_simhash(simhash: object) -> int:
 
 
 def id_digest(document_id: str) -> bytes:
-    """Return the digest of an id: 16 bytes of BLAKE2b over its UTF-8."""
+    """Return the digest of a document's id, by which its cells are found: 16 bytes of BLAKE2b over its UTF-8."""
     try:
         encoded = (document_id if type(document_id) is str else checked_id_type(document_id)).encode()
     except UnicodeEncodeError as error:
@@ -245,7 +271,7 @@ def id_digest(document_id: str) -> bytes:
 
 
 def document_row(digest: bytes) -> bytes:
-    """Return the row key of a document, from the digest of its id."""
+    """Return the key of the row that holds a document's cell, from the 16-byte digest of its id."""
     return digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest
 
 
@@ -255,29 +281,32 @@ def document_rows(digests: Sequence[bytes]) -> list[bytes]:
 
 
 def document_key(digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of the document cell of an id, from the digest of the id."""
+    """Return the row key and the qualifier of the cell that describes a document, from the digest of its id."""
     return document_row(digest), layout.STATE_QUALIFIER
 
 
 def member_key(text: tuple[int, bytes], digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of a member cell, from fingerprint and digest of its text and the digest of its id."""
+    """Return the row key and the qualifier of a member cell: it lists one document in the row of its fingerprint.
+
+    `text` is the fingerprint of the document's text and the text's digest; `digest` is that of the document's id.
+    """
     simhash, text_digest = text
     return member_row(simhash), digest + text_digest
 
 
 def copies_row(digest: bytes) -> bytes:
-    """Return the row key of the copies of an original, from the digest of the original's id."""
+    """Return the key of the row that lists the copies of an original, from the digest of the original's id."""
     return digest[: layout.SEGMENT_BYTES] + _COPIES + digest
 
 
 def member_row(simhash: int) -> bytes:
-    """Return the row key of the members of a fingerprint, the documents that have it."""
+    """Return the key of the row that lists the members of a fingerprint, which are the documents that have it."""
     packed = pack_simhash(simhash)
     return packed[: layout.SEGMENT_BYTES] + _MEMBERS + packed
 
 
 def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
-    """Return the row keys of the members of several fingerprints, in the order of the fingerprints."""
+    """Return, for each of several fingerprints, the key of the row that lists its documents; see `member_row`."""
     if len(simhashes) <= FEW:
         return list(map(member_row, simhashes.tolist()))
     prefixes = simhashes >> U64(32) << U64(layout.FLAG_BITS) | U64(layout.FLAG_MEMBERS)
@@ -285,27 +314,30 @@ def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
 
 
 def index_row(name: str) -> bytes:
-    """Return the row key of a row of the index itself, by its name."""
+    """Return the key of a row about the index as a whole, such as ``profile`` or ``backup``, from the row's name."""
     return bytes(layout.SEGMENT_BYTES) + bytes([layout.FLAG_INDEX]) + name.encode("ascii")
 
 
 def row_flag(row: bytes) -> int:
-    """Return the flag byte of a row key; -1 for a key that is too short, as damage leaves it."""
+    """Return the flag of a row key, the byte that tells the kinds of rows apart.
+
+    It is -1 for a damaged key that is too short.
+    """
     return row[layout.SEGMENT_BYTES] if len(row) > layout.SEGMENT_BYTES else -1
 
 
 def row_simhash(row: bytes) -> int:
-    """Return the fingerprint at the end of the key of a block row or a members row."""
+    """Return the fingerprint at the end of a row's key, of a block row or a row of members, as an integer."""
     return int.from_bytes(row[layout.PREFIX_BYTES :], "big")
 
 
 def row_digest(row: bytes) -> bytes:
-    """Return the id's digest at the end of the key of a document row or a row of copies."""
+    """Return the digest of an id, 16 bytes, at the end of the key of a document's row or of a row of copies."""
     return row[layout.PREFIX_BYTES :]
 
 
 def _with_prefixes(prefixes: NDArray[np.uint64], form: np.dtype[np.void]) -> NDArray[np.void]:
-    """Return an array of keys in which only the prefixes are filled in."""
+    """Return an array of packed keys of dtype `form` in which only the prefixes, segment and flag, are filled in."""
     keys = np.empty(len(prefixes), form)
     keys["segment"] = prefixes >> U64(layout.FLAG_BITS)
     keys["flag"] = prefixes & FLAGS

@@ -15,9 +15,11 @@ document    first 4 bytes of the id's digest       255          the digest, 16 b
 index       0                                      254          a name in ASCII             ``m``
 ==========  =====================================  ===========  ==========================  ======
 
-Block, sketch and passage rows are one kind to the stores, and all are meant where the stores speak of block rows.
-A member's qualifier is the digest of its id and `TEXT_BYTES` of the digest of its text, if there is one.
-All integers are big-endian, so that byte order is numeric order.
+Block, sketch and passage rows are one kind to the stores, and all are meant where the stores speak of block rows. They
+lead from blocks of a fingerprint's bits, from a group of a MinHash sketch's minima, or from a passage of a text to the
+fingerprints that have them. A row of members has a cell for each document with the fingerprint, and a row of copies one
+for each copy of an original. A member's qualifier is the digest of its id and `TEXT_BYTES` of the digest of its text,
+if there is one. All integers are big-endian, so that byte order is numeric order.
 """
 
 SIMHASH_BITS = 64

@@ -1,4 +1,7 @@
-"""Checks of strings from callers, such as names of collections and batches; without numpy, since help needs them."""
+"""Checks of names that callers give, such as those of collections and batches; numpy is not imported.
+
+So the command line's help, which needs the checks, comes at once.
+"""
 
 from typing import overload
 
@@ -8,7 +11,7 @@ MAX_NAME_BYTES = 128  # Bytes of a name in UTF-8, at most.
 
 
 def exact(string: str) -> str:
-    """Return a string of a subclass of str, such as numpy's and lxml's, as a plain str."""
+    """Return a string as a plain str where it is of a subclass of str, such as numpy's or lxml's."""
     return str.__str__(string)
 
 
@@ -40,5 +43,8 @@ def checked_batch(name: None) -> None: ...
 @overload
 def checked_batch(name: str | None) -> str | None: ...
 def checked_batch(name: str | None) -> str | None:
-    """Return the name of a batch as a plain str, or None for None; raise `InvalidArgument` as `checked_name` does."""
+    """Return the name of a batch, such as a crawl, as a plain str; None stays None.
+
+    Raises `InvalidArgument` for a name as `checked_name` does.
+    """
     return None if name is None else checked_name(name, of="batch").decode()

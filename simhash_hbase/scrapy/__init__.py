@@ -1,6 +1,6 @@
 """Scrapy: an item pipeline that drops or marks near-duplicates while a crawl runs.
 
-Each item is claimed in an index.
+Each item is claimed in an index, which decides whether it is an original or a near copy, and records the decision.
 """
 
 import logging
@@ -47,7 +47,7 @@ _Outcome = Decision | Exception
 
 
 class NearDuplicatesPipeline:
-    """Drops or marks items whose text the index has seen, in this crawl or in another one.
+    """Drops or marks items whose text is a near copy of one that the index has, from this crawl or another one.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class NearDuplicatesPipeline:
         return cls(crawler)
 
     async def open_spider(self) -> None:
-        """Open the index; a crawl without one does not start."""
+        """Open the index when the crawl starts; without an index that can be opened it does not start."""
         if self._html:
             # A missing extra is reported now, not at the first page.
             import simhash_hbase.inputs.html  # noqa: F401, PLC0415 - an extra
@@ -95,7 +95,10 @@ class NearDuplicatesPipeline:
             logger.warning("no item had a text in the field %r, which %sFIELD names", self._field, PREFIX)
 
     async def process_item(self, item: T) -> T:
-        """Claim an item and return it, a duplicate marked; raise `DropItem` for a duplicate that is to be dropped."""
+        """Have the index decide about an item, and return it, a duplicate with marks.
+
+        Raises `DropItem` for a duplicate if the setting says that duplicates are dropped.
+        """
         fields = ItemAdapter(item)
         content = fields.get(self._field)
         if not content:
@@ -122,7 +125,10 @@ class NearDuplicatesPipeline:
         return item
 
     def _document(self, fields: ItemAdapter, content: object) -> tuple[str, str]:
-        """Return the id and the text of an item; without an id field, the id is the URL and a number of its own."""
+        """Return the id and the text of an item.
+
+        Without a setting for the field with the id, the id is the item's URL and a new number.
+        """
         if self._id_field is None:
             address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
             try:
@@ -140,13 +146,13 @@ class NearDuplicatesPipeline:
         raise InvalidArgument(f"the field {self._field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str")
 
     def _agreed(self, fields: ItemAdapter) -> Metadata | None:
-        """Return the field of an item on which near copies must agree; None if the index asks for none."""
+        """Return the metadata field of an item on which near copies must agree; None if the index asks for none."""
         return None if self._index is None else agreed_metadata(fields, self._index.profile.agree)
 
     def _claim(self, documents: Sequence[_Document]) -> list[_Outcome]:
-        """Return the decision, or the error, of each document of a batch, claimed in this thread.
+        """Return the index's decision, or an error, about each document of a batch, by one call in this thread.
 
-        If one document makes the batch fail, each is claimed by itself.
+        If the call fails because of one document, each document is claimed by a call of its own.
         """
         try:
             return self._claimed(documents)
@@ -188,7 +194,10 @@ class NearDuplicatesPipeline:
 
 
 def _read(read: Callable[[str, T], T], name: str, default: T) -> T:
-    """Return a setting as `read` converts it; raise `InvalidArgument` for a value that is not of this type."""
+    """Return the crawl's setting `name`, without its prefix, as `read` converts it, or the default.
+
+    Raises `InvalidArgument` for a value that `read` cannot convert.
+    """
     try:
         return read(f"{PREFIX}{name}", default)
     except ValueError as error:
@@ -202,15 +211,15 @@ def _checked(name: str) -> str:
 
 
 def _of_the_store(error: Exception) -> bool:
-    """Return whether an error is the store's, so that any document fails; else it is about one document."""
+    """Return whether an error is the store's, and so would be that of any document, rather than about one document."""
     return isinstance(error, SimhashError) and not isinstance(error, InvalidArgument | InvalidInput | EmptyDocument)
 
 
 class Batches:
-    """Claims documents in batches, in threads, with any reactor; it is called from the event loop only.
+    """Claims documents in an index in batches, by threads, with any reactor; it is called from the event loop only.
 
-    Documents that arrive while all threads are busy are the next batch. An error of `claim` is raised for each of its
-    documents.
+    Documents that arrive while all threads are busy are the next batch. Where `claim` raises an error, each document of
+    the batch has that error.
     """
 
     def __init__(self, claim: Callable[[Sequence[_Document]], Sequence[_Outcome]], *, threads: int) -> None:
@@ -221,7 +230,7 @@ class Batches:
         self._waiting: deque[tuple[_Document, Deferred[Decision]]] = deque()
 
     async def answer(self, document: _Document) -> Decision:
-        """Return the decision about one document, or raise the error of its claim."""
+        """Return the index's decision about one document, or raise the error of the batch that it was claimed in."""
         answered: Deferred[Decision] = Deferred()
         self._waiting.append((document, answered))
         if self._free:
@@ -230,7 +239,7 @@ class Batches:
         return await maybe_deferred_to_future(answered)
 
     async def _claim_waiting(self) -> None:
-        """Claim batch after batch, until no document waits."""
+        """Claim the documents that wait, batch after batch, until none waits."""
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST))]
             self.asked += 1

@@ -1,4 +1,4 @@
-"""Access: the requests that a client may make, by its key."""
+"""Access control: which requests a client may make, as its API key says."""
 
 import re
 from collections import Counter
@@ -25,7 +25,11 @@ _bearer = HTTPBearer(
 
 
 def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Service]]:
-    """Return a FastAPI dependency that gives routes the service; a service with keys demands one of `scopes`."""
+    """Return a FastAPI dependency that checks a request and gives its route the `Service`.
+
+    Where the service has keys, the request's key must have one of `scopes`. The query parameters are checked, too.
+    Except for metrics, the request takes one of the places for requests under way.
+    """
 
     async def allowed(
         request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
@@ -77,7 +81,10 @@ async def _named(
         ),
     ] = None,
 ) -> None:
-    """Declare the query parameter ``collection`` of routes to documents; `_needs` reads it after checking the key."""
+    """Declare the query parameter ``collection`` for the description of routes to documents, and do nothing.
+
+    `_needs` reads the parameter itself, after it has checked the key.
+    """
 
 
 def _check_parameters(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""The application: routes, middleware, start and end."""
+"""The application of the HTTP service: its routes and middleware, and what is begun and ended with it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ _LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 
 def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None = None, workers: int = 1) -> FastAPI:
-    """Return the application that serves an index; without keys, everybody on this machine may do everything.
+    """Return the FastAPI application that serves an index; without `keys`, everybody on this machine may do everything.
 
     `workers` is the number of processes that fingerprint the documents of streams.
     """
@@ -66,7 +66,7 @@ def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None
 
     @cache
     def described() -> dict[str, Any]:
-        """Return the OpenAPI description: the framework's, with the schemas of bodies and answers."""
+        """Return the OpenAPI description: that of FastAPI, with the schemas of bodies and answers added."""
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         made.setdefault("components", {})["schemas"] = schemas()
         return made
@@ -84,7 +84,7 @@ def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Return the HTTP answer for a problem that was raised, or for an error of the framework."""
+    """Return the HTTP answer for a `Problem` that was raised, or for an error of FastAPI such as an unknown route."""
     match error:
         case Problem():
             problem = error

@@ -38,7 +38,7 @@ WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)  # A text of any ki
 
 
 class Engine:
-    """Calls an index in threads, and analyses documents in threads and processes."""
+    """Calls an index in threads, and analyses documents (fingerprints, sketches) in threads and processes."""
 
     def __init__(self, index: LocalIndex, *, threads: int, workers: int) -> None:
         self.index = index
@@ -60,28 +60,40 @@ class Engine:
         self._long_threads = ThreadPoolExecutor(LONG_WORKERS, thread_name_prefix="long")
 
     async def start(self) -> None:
-        """Load dictionaries and start processes before the first request."""
+        """Load dictionaries and start processes, so that the first request need not wait for that."""
         await self.run(lambda index: index.analysis)
         if self.index.profile.analyzer != "weighted":
             await self.run(lambda index: analyse_chunk(index.analysis, *WARM_UP))
             await asyncio.gather(*(self.analyse(WARM_UP) for _ in range(self._workers)))
 
     async def run(self, call: Callable[[LocalIndex], T]) -> T:
-        """Return the result of `call` on the index, in a thread; once begun it goes on if the caller is cancelled."""
+        """Return the result of `call`, which gets the index, from a thread.
+
+        A call that has begun goes on if the caller is cancelled.
+        """
         return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
 
     async def run_shared(self, client: str, call: Callable[[LocalIndex], T]) -> T:
-        """Return the result of `call` as `run` does, begun when the client's share of the memory allows it."""
+        """Return the result of `call` as `run` does, begun once one of the places for batches is free for the client.
+
+        There are `SHARED_BATCHES` of them.
+        """
         return await _in_turn(self._batches, client, lambda: self._begin(self._threads, call, self.index))
 
     async def stats(self) -> Stats:
-        """Return the numbers of documents, rows and bytes; callers during a count share its result."""
+        """Return the numbers of documents, rows and bytes of the index.
+
+        Callers that come during a count share its result.
+        """
         begun = self._begin_shared("stats", self._threads, lambda index: index.stats(), self.index)
         # A caller that gives up must not end the count for the others.
         return await asyncio.shield(asyncio.wrap_future(begun))
 
     async def analyse(self, what: Payload) -> Analysed:
-        """Return the fingerprints and sketches of documents; after a process was killed, they are tried once more."""
+        """Return the fingerprints and sketches of documents.
+
+        If a worker process dies meanwhile, the documents are tried once more.
+        """
 
         def analyse_here() -> Analysed:
             # Not by the index's own analysis: threads with one document would wait for whole batches.
@@ -101,7 +113,11 @@ class Engine:
         return done.analysed
 
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        """Return the result of `function` on the analysis, in a process for long work, within so many CPU seconds."""
+        """Return ``function(analysis, *arguments)`` from a process for work that takes long.
+
+        The work is stopped after `seconds` of processor time. A client has one such process at a time; its next work
+        waits.
+        """
 
         def begin() -> Future[T]:
             if self._free:
@@ -116,28 +132,28 @@ class Engine:
         return await _in_turn(self._long_shares, client, begin)
 
     async def probe(self) -> None:
-        """Read the profile from the store; raise an error where the store fails or does not answer in `PROBE_S`."""
+        """Check that the store answers, by reading the index's options; raise its error, or one if `PROBE_S` go by."""
         await _within(PROBE_S, self._begin_shared("probe", self._probes, read_profile, self.index.store))
 
     async def probe_writes(self) -> None:
-        """Raise an error where the store cannot be written to or does not answer in `PROBE_S`."""
+        """Check that the store can be written to; raise an error where it cannot, or does not answer in `PROBE_S`."""
         checked = self._begin_shared("writes", self._probes, lambda store: store.check_writable(), self.index.store)
         await _within(PROBE_S, checked)
 
     async def last_backup(self) -> int | None:
-        """Return when the last backup began, in ms since 1970; None if none was noted."""
+        """Return when the last backup of the index began, in ms since 1970; None if the index has no note of one."""
         begun = self._begin_shared("last backup", self._probes, read_last_backup, self.index.store)
         return await _within(METRIC_S, begun)
 
     @property
     def under_way(self) -> int:
-        """The number of calls of the index that have begun and not ended."""
+        """The number of calls of the index that have begun and not ended, those that nobody waits for included."""
         return len(self._calls)
 
     def close(self, until: float | None = None) -> None:
-        """Wait for calls that have begun, up to a time of `time.monotonic`, and end threads and processes.
+        """Wait for calls of the index that have begun, and end threads and processes; a second call does no harm.
 
-        It may be called again.
+        `until`: a time of `time.monotonic` at which waiting ends; None: none.
         """
         for pool in (self._threads, self._probes, self._analysing, self._long_threads):
             pool.shutdown(wait=False, cancel_futures=True)
@@ -155,7 +171,7 @@ class Engine:
         return begun
 
     def _begin_shared(self, name: str, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
-        """Return the call of this name that is under way, or begin one: callers in the meantime share its result."""
+        """Return the running call of this name, or begin one: callers that come while it runs share its result."""
         begun: Future[T] | None = self._shared.get(name)
         if begun is None or begun.done():
             begun = self._shared[name] = self._begin(threads, call, on)
@@ -163,9 +179,9 @@ class Engine:
 
 
 async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) -> T:
-    """Return the result of the call that `begin` starts, once the client's share allows it.
+    """Return the result of the call that `begin` starts, which waits until `shares` have a place for the client.
 
-    A call that nobody waits for any more keeps its share until it ends; its result is read then.
+    A call that has begun goes on if its caller is cancelled, and keeps the place until it ends.
     """
     ticket = shares.ask(client)
     try:
@@ -184,7 +200,10 @@ async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) 
 
 
 async def _within(seconds: float, call: Future[T]) -> T:
-    """Return the result of a call of the store; raise `StoreUnavailable` after some seconds, while the call goes on."""
+    """Return the result of a call of the store; raise `StoreUnavailable` if it takes more than `seconds`.
+
+    The call itself goes on then.
+    """
     answer = asyncio.ensure_future(asyncio.wrap_future(call))
     done, _ = await asyncio.wait({answer}, timeout=seconds)
     if not done:

@@ -1,4 +1,4 @@
-"""Items of requests: documents and ids, read from JSON, and chunks of them that are analysed together."""
+"""Items of requests: documents and ids, read from JSON, and the chunks in which documents are analysed together."""
 
 import json
 import re
@@ -33,7 +33,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def decode(raw: bytes) -> dict[str, object]:
-    """Return the JSON object in a body or a line; raise `Problem` where that is none."""
+    """Return the JSON object in a body or in a line of a stream; raise `Problem` where there is no such object."""
     try:
         return _decode(raw)
     except msgspec.ValidationError as error:
@@ -47,7 +47,10 @@ def decode(raw: bytes) -> dict[str, object]:
 
 
 def decode_body(raw: bytes) -> dict[str, object]:
-    """Return the JSON object in a body; raise `Problem` for a repeated field, of which in lines the last one counts."""
+    """Return the JSON object in a body; raise `Problem` for a field that comes twice.
+
+    In a line of a stream, which `decode` reads, the last one of such fields counts.
+    """
     value = decode(raw)
     if any(raw.count(name) > 1 for name in _NAMES) or _ESCAPED in raw:
         try:
@@ -61,7 +64,7 @@ def decode_body(raw: bytes) -> dict[str, object]:
 
 
 class ItemForm(NamedTuple):
-    """The items that an operation takes: documents, ids, or both."""
+    """Which items an operation takes, documents, ids or both, and where they stand, in a body or in a line."""
 
     documents: bool
     ids: bool
@@ -71,7 +74,10 @@ class ItemForm(NamedTuple):
 
 
 def document_or_id(value: dict[str, object], wanted: ItemForm) -> Item:
-    """Return the document in a JSON object, or else its id; raise `Problem` where it is not of the wanted form."""
+    """Return the document in a JSON object, or its id where the object has no content.
+
+    Raises `Problem` where the operation takes no such item.
+    """
     documents, ids, needs_id, is_line, _ = wanted
     if not is_line:
         check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
@@ -87,7 +93,7 @@ def document_or_id(value: dict[str, object], wanted: ItemForm) -> Item:
 
 
 def check_fields(value: dict[str, object], known: Collection[str]) -> None:
-    """Raise `Problem` for unknown fields: a name that was mistyped, or belongs elsewhere, would be lost silently."""
+    """Raise `Problem` for fields that are not among `known`: a mistyped name would otherwise be ignored silently."""
     unknown = value.keys() - known
     if unknown:
         raise invalid(f"unknown field {listed(sorted(unknown))}: the fields are {', '.join(known)}")
@@ -111,7 +117,7 @@ def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Documen
 
 
 def invalid(detail: str) -> Problem:
-    """Return the problem of an invalid document, or of another invalid object."""
+    """Return a `Problem` with code ``invalid_document`` and this sentence, for a document or another JSON object."""
     return Problem("invalid_document", detail)
 
 
@@ -120,7 +126,10 @@ def _too_deep() -> Problem:
 
 
 def _shown(error: Exception) -> str:
-    """Return why JSON cannot be read; msgspec before 0.23 raises a UnicodeError, whose text quotes the bytes."""
+    """Return the reason why JSON cannot be read, as a client may see it.
+
+    Bytes that are not UTF-8 get a sentence of ours: msgspec before 0.23 raises a UnicodeError whose text quotes them.
+    """
     return "it is not UTF-8" if isinstance(error, UnicodeError) or "UTF-8" in str(error) else str(error)
 
 
@@ -132,7 +141,10 @@ LINE_BYTES = 512
 
 @dataclass(slots=True)
 class ItemChunk:
-    """Consecutive items of a stream; its documents have all a text, all features or all a fingerprint."""
+    """Consecutive items of a stream, some dozens, which are analysed by one call.
+
+    All documents of a chunk have the same kind of content: a text, features or a fingerprint.
+    """
 
     numbers: list[int] = field(default_factory=list)
     items: list[Item | Problem] = field(default_factory=list)
@@ -140,13 +152,13 @@ class ItemChunk:
     size: int = 0  # About its bytes in memory.
 
     def takes(self, item: Item | Problem) -> bool:
-        """Return whether one more item fits into the chunk."""
+        """Return whether one more item fits into the chunk, by number, size and kind of content."""
         if len(self.items) >= LINES or self.size >= BYTES:
             return False
         return self.kind is None or not isinstance(item, Document) or _kind(item) == self.kind
 
     def add(self, number: int, item: Item | Problem, size: int) -> None:
-        """Add an item with the number of its line and its size in bytes."""
+        """Add an item with the number of its line in the stream and its size in bytes."""
         self.numbers.append(number)
         self.items.append(item)
         self.size += size + LINE_BYTES
@@ -155,13 +167,13 @@ class ItemChunk:
 
     @property
     def documents(self) -> list[Document]:
-        """The items that are documents."""
+        """The items of the chunk that are documents, in order; the others are ids and problems."""
         return [item for item in self.items if isinstance(item, Document)]
 
 
 @dataclass(slots=True)
 class AnalysedChunk:
-    """A chunk with the fingerprints and sketches of its documents."""
+    """A chunk of items with the fingerprints and sketches of its documents."""
 
     chunk: ItemChunk
     entries: Entries | None  # Entries of the documents that have a fingerprint, in their order.
@@ -169,7 +181,10 @@ class AnalysedChunk:
 
     @classmethod
     def of(cls, chunk: ItemChunk, analysed: Analysed | None) -> Self:
-        """Return a chunk with the analysis of its documents; None if it has none, or they are not analysed."""
+        """Return a chunk of items with the analysis of its documents.
+
+        `analysed` is None where the chunk has no documents, or the operation takes texts that are not analysed.
+        """
         if analysed is None:
             return cls(chunk, None, {})
         refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
@@ -177,7 +192,7 @@ class AnalysedChunk:
 
     @classmethod
     def alone(cls, number: int, item: Item | Problem, analysed: Analysed | None, size: int) -> Self:
-        """Return a chunk of one item: a document, perhaps with its analysis, an id, or a problem."""
+        """Return an analysed chunk of one item: a document, with its analysis if it has one, an id, or a problem."""
         kind = "text" if isinstance(item, Document) else None
         return cls.of(ItemChunk([number], [item], kind, size), analysed)
 

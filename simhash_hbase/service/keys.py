@@ -33,7 +33,7 @@ _FORM = "wanted: NAME SCOPE[,SCOPE] [COLLECTION[,COLLECTION]] SHA256"
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as its line in a file of keys describes it."""
+    """An API key as its line in the file of keys describes it; of the key itself there is only a digest."""
 
     name: str
     scopes: frozenset[str]
@@ -42,7 +42,10 @@ class ApiKey:
 
 
 def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: Iterable[str] = ()) -> str:
-    """Return a new key, whose digest is added to a file; with collections, it is for their documents only."""
+    """Make and return a new API key, and add its digest to a file.
+
+    With `collections`, the key is for the documents of these collections only.
+    """
     wanted = sorted(set(scopes))
     bound = [quote(checked_name(each), safe="") for each in sorted(set(collections))]
     if not _NAME.fullmatch(name):
@@ -75,7 +78,7 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: It
 
 
 class Keyring:
-    """The keys of a file, which is read again while it is used.
+    """The API keys in a file, which is read again when a key is looked up, at most once a second.
 
     Threads may share it. A line of another form is reported in the log and ignored. A file that is missing, cannot be
     read or can be written by others has no keys until it is repaired, so that no mistake keeps a removed key alive.
@@ -95,18 +98,21 @@ class Keyring:
         return len(self._keys)
 
     def find(self, presented: str) -> ApiKey | None:
-        """Return the key that a client presents, None if it is unknown; all are compared, so time reveals nothing."""
+        """Return the entry of the key that a client presents, None if it is unknown.
+
+        The key is compared with all entries, so the time that this takes reveals nothing about them.
+        """
         self._look_again()
         return self._find(_digest(presented))
 
     def holds(self, key: ApiKey, scope: str) -> bool:
-        """Return whether a key that was found before is still in the file, with a scope and the same collections."""
+        """Return whether a key that was found before is still in the file, with this scope and the same collections."""
         self._look_again()
         held = self._find(key.digest)
         return held is not None and scope in held.scopes and held.collections == key.collections
 
     def grants(self, scope: str) -> bool:
-        """Return whether any key has a scope."""
+        """Return whether any key in the file has a scope, such as ``write``."""
         self._look_again()
         return any(scope in key.scopes for key in self._keys)
 
@@ -134,7 +140,7 @@ class Keyring:
                 logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
 
     def _take(self, content: bytes) -> list[str]:
-        """Replace the keys by those in the content of a file; log and return a sentence for each line that is wrong."""
+        """Replace the keys by those in the content of a file; log and return a sentence for each line that is none."""
         self._content = content
         self._keys, slips = _parsed(content, self._path)
         for slip in slips:
@@ -143,7 +149,10 @@ class Keyring:
 
 
 def _content(path: Path) -> bytes:
-    """Return the content of a file of keys, all of it: times and sizes would not show every change, and it is small."""
+    """Return the content of a file of keys; raise `InvalidArgument` if it cannot be read or others may write to it.
+
+    All of it is read each time: its time and size would not show every change, and it is small.
+    """
     try:
         with path.open("rb") as stream:
             if os.fstat(stream.fileno()).st_mode & OTHERS_WRITE:
@@ -154,7 +163,7 @@ def _content(path: Path) -> bytes:
 
 
 def _parsed(content: bytes, path: Path) -> tuple[list[ApiKey], list[str]]:
-    """Return the keys of a file, and a sentence for each line that is wrong."""
+    """Return the keys in the content of a file of keys, and a sentence for each line that is none."""
     keys, slips = [], []
     for number, raw in enumerate(content.splitlines(), 1):
         line = raw.decode("ascii", "replace")

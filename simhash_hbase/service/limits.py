@@ -1,4 +1,4 @@
-"""Limits on the size and the time of a client's requests, and its share of the memory and the work of all."""
+"""Limits on the size and the time of a client's requests, and on its share of the memory and processes that all use."""
 
 import asyncio
 from collections import Counter, deque
@@ -17,7 +17,7 @@ METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The service's limits; checked on construction."""
+    """The limits of the service, such as the number of requests at a time; checked on construction."""
 
     requests: int = 64  # Requests under way at a time; one more gets 503.
     body_bytes: int = 4 << 20  # Of a JSON body, and of a line of a stream; `requests` refuses a larger one.
@@ -35,7 +35,7 @@ class Limits:
                 raise InvalidArgument(f"{field.name} is {getattr(self, field.name)}: wanted more than 0")
 
     def part(self, processes: int) -> "Limits":
-        """Return the limits of one of several processes: requests and bytes under way are divided among them."""
+        """Return the limits of one of several processes, among which the service's requests and bytes are divided."""
         return replace(
             self,
             requests=-(-self.requests // processes),
@@ -47,7 +47,7 @@ SHARE = 3 / 4
 
 
 class Shares:
-    """A limited number of requests, bytes or processes, of which one client may have three quarters.
+    """A limited amount of requests, bytes or processes that clients share; one client may have three quarters of it.
 
     Belongs to one event loop. Waiting clients are served in order; one that waits because it has its share already
     delays nobody.
@@ -60,7 +60,7 @@ class Shares:
         self._waiting: deque[Ticket] = deque()
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Take an amount for a client if it is free now; return whether it was."""
+        """Take an amount for a client if it is free at once, without waiting; return whether it was."""
         if not (self._has(amount) and self._may(client, amount)):
             return False
         self._taken += amount
@@ -68,7 +68,7 @@ class Shares:
         return True
 
     def give_back(self, client: str, amount: int = 1) -> None:
-        """Return an amount that was taken, and serve waiting clients."""
+        """Give back an amount that a client has taken, and serve the clients that wait for one."""
         self._taken -= amount
         self._of[client] -= amount
         if not self._of[client]:
@@ -76,14 +76,17 @@ class Shares:
         self._serve()
 
     def ask(self, client: str, amount: int = 1) -> "Ticket":
-        """Return a ticket in the queue for an amount; the caller must close it."""
+        """Put a client into the queue for an amount, and return its ticket.
+
+        The caller waits for `Ticket.served`, and must close the ticket at the end.
+        """
         ticket = Ticket(self, client, amount)
         self._waiting.append(ticket)
         self._serve()
         return ticket
 
     def leave(self, ticket: "Ticket") -> None:
-        """Remove a ticket from the queue."""
+        """Remove the ticket of a client that no longer waits from the queue."""
         self._waiting.remove(ticket)
         self._serve()
 
@@ -119,7 +122,7 @@ class Ticket:
         self.served = asyncio.Event()
 
     def close(self) -> None:
-        """Return the amount, or leave the queue; may be called again."""
+        """Give the amount back, or leave the queue if the client still waits; a second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True

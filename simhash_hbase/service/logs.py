@@ -15,10 +15,13 @@ _LEVELS = {"simhash_hbase.service": logging.INFO, "uvicorn": logging.ERROR, "asy
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a record: time, level, event, and the fields that were given as ``extra={"fields": …}``."""
+    """Formats a log record as a line of JSON: time, level, event, and the fields given as ``extra={"fields": …}``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as JSON; of an exception its type and lines of code, not its text, which may quote a text."""
+        """Return a log record as JSON.
+
+        Of an exception it has the type and lines of code, not the text, which may quote a document.
+        """
         line: dict[str, object] = {
             "time": rfc3339(int(record.created * _MS)),
             "level": record.levelname.lower(),
@@ -33,7 +36,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_logs() -> None:
-    """Send this package's and the server's own records as JSON lines to standard error."""
+    """Send the log records of this package, and errors of uvicorn and asyncio, as JSON lines to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     # The access lines of the server hold whole addresses, with ids in them; ours hold the route.

@@ -18,7 +18,7 @@ ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
 
 
 class Metrics:
-    """The counters of one service, in a registry of their own."""
+    """The Prometheus metrics of one service, in a registry of their own."""
 
     def __init__(self, store: Store) -> None:
         self._registry = CollectorRegistry()
@@ -59,7 +59,7 @@ class Metrics:
         self._disk: tuple[Gauge, Gauge] | None = None
 
     def searched(self, figures: Searched) -> None:
-        """Count the queries, rows, candidates and matches of a search; any thread may call this."""
+        """Add a search's queries, rows read, candidates and matches to the metrics; any thread may call this."""
         if not figures.queries:
             return
         self._rows.observe(figures.rows / figures.queries)
@@ -69,12 +69,15 @@ class Metrics:
         self._truncated.inc(figures.truncated)
 
     def count(self, operation: str, outcomes: Mapping[str, int]) -> None:
-        """Count the documents of an operation by their outcomes."""
+        """Add to the metric of an operation's documents, by outcome, such as ``{"original": 3, "duplicate": 1}``."""
         for outcome, number in outcomes.items():
             self.documents.labels(operation, outcome).inc(number)
 
     def observe_backup(self, began_ms: int | None) -> None:
-        """Set the metric of when the last backup began, given in ms since 1970; None sets 0."""
+        """Set the metric of when the last backup of the index began, from ms since 1970.
+
+        None, for no backup, sets 0.
+        """
         if self._last_backup is None:
             # Until the index was asked there is no such metric: 0 would fire an alert.
             self._last_backup = Gauge(
@@ -86,7 +89,7 @@ class Metrics:
         self._last_backup.set((began_ms or 0) / 1000)
 
     def observe_store(self) -> None:
-        """Set the metrics of a store to its figures: those of its disk, and of connections over a network."""
+        """Set the metrics of the store to what it reports: bytes on its disk, connections and retries."""
         # A disk that cannot be asked is reported by requests.
         with suppress(SimhashError):
             if (space := self._store.space()) is not None:
@@ -101,7 +104,10 @@ class Metrics:
         self._retries_counted = traffic.retries
 
     def _disk_gauges(self) -> tuple[Gauge, Gauge]:
-        """Return the gauges of a disk, which are made when it is asked first: a folder may be away for a while."""
+        """Return the gauges of the bytes that the index takes on its disk, and of those that are free there.
+
+        They are made when the disk has first answered: a folder may be away for a while.
+        """
         if self._disk is None:
             # All processes of a service see the same disk.
             place = partial(Gauge, registry=self._registry, multiprocess_mode="livemax")

@@ -45,7 +45,10 @@ COLLECTIONS = 1024
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BatchOperation:
-    """An operation on batches of documents, of ids, or of both; it answers each item of a batch, in order."""
+    """An operation, such as a claim or a query, on batches of documents, ids or both.
+
+    It answers each item, in order.
+    """
 
     operation: Operation[Any]
     on_entries: Callable[[LocalIndex, Entries], Iterable[ItemAnswer]] | None = None
@@ -60,20 +63,20 @@ class BatchOperation:
 
     @property
     def name(self) -> str:
-        """The operation's name in metrics and logs."""
+        """The operation's name in metrics and logs, such as ``claim``."""
         return self.operation.name
 
     def wanted(self, *, is_line: bool = False) -> ItemForm:
-        """Return the form that a body, or a line of a stream, must have."""
+        """Return which items (documents, ids) a request's body, or a line of a stream, may have for this operation."""
         operation = self.operation
         return ItemForm(operation.documents, operation.ids, operation.needs_id, is_line, self.on_texts is None)
 
     def outcome_of(self, record: ItemAnswer) -> str:
-        """Return the outcome of a document or an id for the metrics; for a refused one, the code of its error."""
+        """Return the outcome that the metrics count for an item's answer: for a refused one, the code of its error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
     def lines(self, index: LocalIndex, batch: Sequence[AnalysedChunk], outcomes: Counter[str]) -> bytes:
-        """Return the answer to a batch of a stream as JSON lines, and count its outcomes."""
+        """Return the answers to the items of a stream's batch as JSON lines, and count the outcomes in `outcomes`."""
         encoder, out = msgspec.json.Encoder(), bytearray()
         for number, item, record in self.records(index, batch):
             outcomes[self.outcome_of(record)] += 1
@@ -109,7 +112,10 @@ class BatchOperation:
                     yield number, item, item if isinstance(item, Problem) else next(of_ids)
 
     def answers(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer]:
-        """Return the answers to documents and ids, in their order; documents are analysed here if they are not yet."""
+        """Return the answers to documents and ids, in their order.
+
+        Documents that are not analysed yet are analysed first.
+        """
         parts: list[ItemChunk | AnalysedChunk] = []
         for number, item in enumerate(items):
             if isinstance(item, AnalysedChunk):
@@ -132,7 +138,11 @@ class BatchOperation:
         return [record for _, _, record in self.records(index, batch)]
 
     def outcomes(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer | Exception]:
-        """Return the answers or errors of requests; if one document may have failed the batch, each is tried alone."""
+        """Return the answers or errors of single requests, worked on as one batch.
+
+        If the batch fails, and its error is none to be retried, each request is tried alone: one document may be the
+        cause.
+        """
         outcomes: list[ItemAnswer | Exception] = []
         try:
             outcomes += self.answers(index, items)
@@ -148,7 +158,10 @@ class BatchOperation:
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: ItemForm) -> tuple[Item, Analysed | None]:
-    """Return the item in a JSON object and, for a document, its analysis; an analysed document has no text any more."""
+    """Return the item in a JSON text and, for a document, its analysis.
+
+    An analysed document comes without its text.
+    """
     item = document_or_id(decode(raw) if wanted.is_line else decode_body(raw), wanted)
     if isinstance(item, str) or not wanted.is_analysed:
         return item, None
@@ -206,7 +219,7 @@ COPIES = BatchOperation(
 
 @lru_cache(COLLECTIONS)
 def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
-    """Return the operation on the documents of one collection; documents of two are never in one batch."""
+    """Return an operation limited to the documents of one collection; documents of two are never in one batch."""
     if collection is None:
         return operation
     on_entries, on_ids, hurried = operation.on_entries, operation.on_ids, operation.hurried
@@ -222,7 +235,10 @@ def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
 
 @lru_cache(COLLECTIONS)
 def in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
-    """Return the operation that writes documents with the name of their batch; those of two are never joined."""
+    """Return an operation that stores documents under a batch's name, such as a crawl's, which they can be removed by.
+
+    Requests with different names are never worked on together.
+    """
     if name is None or (on_entries := operation.on_entries) is None:
         return operation
     return replace(
@@ -234,7 +250,7 @@ def in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def query(search: Search) -> BatchOperation:
-    """Return the operation that finds near-duplicates of documents, or, by their ids, of stored ones."""
+    """Return the operation that finds stored near-duplicates of documents, or, by their ids, of stored documents."""
 
     def of_entries(index: LocalIndex, entries: Entries) -> Iterator[ItemAnswer]:
         answers = index.answer_entries(entries, search)
@@ -258,7 +274,10 @@ def query(search: Search) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def find(limit: int) -> BatchOperation:
-    """Return the operation that finds the documents which hold clues."""
+    """Return the operation that finds, for each clue (a short text), the stored documents that contain some of it.
+
+    An answer has at most `limit` documents.
+    """
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
         for document, found in index.found(whole_chunk(texts, None), limit=limit):
@@ -278,7 +297,7 @@ def find(limit: int) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def passages(search: PassageSearch) -> BatchOperation:
-    """Return the operation that finds the spans of texts which stand in other documents."""
+    """Return the operation that finds, in each text, the spans that other documents, which are stored, contain, too."""
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
         for _, answer in index.repeated(whole_chunk(texts, None), search):
@@ -295,7 +314,10 @@ def passages(search: PassageSearch) -> BatchOperation:
 
 @lru_cache(QUERIES)
 def items(at_share: float) -> BatchOperation:
-    """Return the operation that finds the documents which stand in texts."""
+    """Return the operation that finds the stored documents, such as test questions, which texts contain.
+
+    `at_share`: the least share of a document's passages that a text must have.
+    """
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
         for _, answer in index.held(whole_chunk(texts, None), at_share=at_share):
@@ -321,7 +343,7 @@ _Single = tuple[Item | AnalysedChunk, asyncio.Future[ItemAnswer], Context | None
 
 
 class Batcher:
-    """Answers single requests, joined to batches of one operation.
+    """Answers single requests, those that come at the same time as one batch of an operation.
 
     A request that finds no batch of its operation under way begins one at once. Those that come meanwhile are the next
     batch, in the order of their arrival. Each has its own answer or error, and is left out when nobody waits for it any
@@ -335,7 +357,7 @@ class Batcher:
         self._queues: WeakValueDictionary[BatchOperation, _Queue] = WeakValueDictionary()
 
     async def answer(self, operation: BatchOperation, item: Item | AnalysedChunk) -> ItemAnswer:
-        """Return the answer to an id, or to a document, which may be analysed already."""
+        """Return an operation's answer to an id, or to a document, which may be analysed already."""
         queue = self._queues.get(operation)
         if queue is None:
             queue = self._queues[operation] = _Queue(self._engine, operation.hurried or operation, self._most)
@@ -347,7 +369,7 @@ class Batcher:
 
 
 class _Queue:
-    """The single requests of one operation that wait for a batch, and its batches under way."""
+    """The single requests that wait for a batch of one operation, and that operation's batches under way."""
 
     def __init__(self, engine: Engine, operation: BatchOperation, most: int) -> None:
         self._engine = engine
@@ -384,7 +406,10 @@ class _Queue:
         outcomes: Sequence[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]
 
         def work(index: LocalIndex) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
-            """Return the outcomes of the requests whose clients still wait."""
+            """Work on the batch.
+
+            Return, for each request whose client still waits, its future and its answer or error.
+            """
             waiting = [single for single in batch if not single[1].cancelled()]
             outcomes = partial(self._operation.outcomes, index, [item for item, *_ in waiting])
             answered = tracing.within([context for *_, context in waiting], outcomes)

@@ -1,4 +1,4 @@
-"""Pages for people: the console, whose figures come from the other routes, and the reference of all routes."""
+"""Pages for people: the console, whose figures come from the API's routes, and the reference of all routes."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -48,7 +48,7 @@ _LIMITS = {
 
 
 def reference_page(description: OpenApi) -> str:
-    """Return an OpenAPI description, whose bodies and answers refer to schemas among its components, as HTML."""
+    """Return the HTML page of an OpenAPI description: its routes, then the schemas of their bodies and answers."""
     schemas = description["components"]["schemas"]
     routes = [
         (f"{method.upper()} {path}", operation)
@@ -94,7 +94,7 @@ def _route(name: str, operation: OpenApi) -> str:
 
 
 def _contents(body: OpenApi) -> str:
-    """Return the HTML of the schema and the examples of a body or an answer, by media type."""
+    """Return the HTML for a body or an answer of a route: the schema and the example of each media type."""
     contents: OpenApi = body.get("content", {})
     examples = [content["example"] for content in contents.values() if "example" in content]
     fields = _fields((media, _described(content.get("schema", {}))) for media, content in contents.items())
@@ -107,14 +107,14 @@ def _fields(fields: Iterable[tuple[str, str]]) -> str:
 
 
 def _described(schema: OpenApi, *, is_needed: bool | None = False) -> str:
-    """Return the HTML of the type of a value, with its limits and its description."""
+    """Return the HTML that describes a value by its JSON schema: its type, limits and description."""
     limits = [f"{words} <code>{escape(str(schema[key]))}</code>" for key, words in _LIMITS.items() if key in schema]
     facts = ", ".join([_type(schema), *(["required"] if is_needed else []), *limits])
     return f"{facts}. {escape(schema['description'])}" if "description" in schema else facts
 
 
 def _type(schema: OpenApi) -> str:
-    """Return the HTML of the type of a value; a schema of its own is a link."""
+    """Return the HTML of the type in a JSON schema; a reference to a named schema is a link."""
     match schema:
         case {"$ref": str(place)}:
             name = place.rpartition("/")[2]
@@ -153,7 +153,7 @@ _PAGES = {True: _PAGE, False: _PAGE.replace(b'data-keys="wanted"', b'data-keys="
 @router.head("/")
 @router.get("/")
 async def page(request: Request) -> Response:
-    """Send the page; it holds nothing that a key would be needed for."""
+    """Send the console, a page for browsers; it holds nothing that a key would be needed for."""
     has_keys = request.app.state.service.keys is not None
     return Response(_PAGES[has_keys], media_type="text/html", headers=_HEADERS)
 
@@ -161,18 +161,21 @@ async def page(request: Request) -> Response:
 @router.head("/docs")
 @router.get("/docs")
 def reference(request: Request) -> Response:
-    """Send the page of all routes; not in the event loop, as to write it takes some milliseconds."""
+    """Send the reference of all routes as HTML.
+
+    A thread makes it, not the event loop, since it takes some milliseconds.
+    """
     return Response(reference_page(request.app.openapi()), media_type="text/html", headers=_HEADERS)
 
 
 class ConsoleFiles(StaticFiles):
-    """The style and the scripts of the page, of which it shares some with the report."""
+    """Serves the style sheets and scripts of the console; some of them are those of the report, too."""
 
     def __init__(self) -> None:
         super().__init__(packages=[("simhash_hbase.service", "console"), ("simhash_hbase.report", "static")])
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Answer with a file, and with headers that keep a browser from misusing it."""
+        """Answer with a file, and with headers such as Content-Security-Policy that keep a browser from misusing it."""
         response = await super().get_response(path, scope)
         response.headers.update(_HEADERS)
         return response

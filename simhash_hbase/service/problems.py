@@ -68,11 +68,11 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep the keyword arguments when a process sends the problem to another one."""
+        """Return how pickle copies the problem with all its attributes, when a process sends it to another one."""
         return Problem, (self.code, self.detail), vars(self)
 
     def record(self) -> dict[str, object]:
-        """Return the error of a line of a stream, as JSON."""
+        """Return the code, the sentence and whether to retry as a JSON object, for the line of a stream that failed."""
         return {"code": self.code, "detail": self.detail, "retryable": self.retryable}
 
     def response(self, request_id: str | None = None) -> Response:
@@ -85,16 +85,16 @@ class Problem(Exception):
 
 
 def busy(code: str, detail: str) -> Problem:
-    """Return a problem with status 503: the same request may succeed later."""
+    """Return a problem that clients may retry, with status 503 unless its code has another one."""
     return Problem(code, detail, retryable=True)
 
 
 def internal() -> Problem:
-    """Return the problem for an unforeseen error, which is in the log."""
+    """Return the problem for an unforeseen error; the client learns only that the log has its details."""
     return Problem("internal_error", "the service failed; the log has details under this request id")
 
 
 def of_error(error: errors.SimhashError) -> Problem:
-    """Return the problem for an error of the library."""
+    """Return the problem that stands for an error of the library: its status, code and sentence."""
     code, sentence = next((code, sentence) for kind, code, sentence in _KNOWN if isinstance(error, kind))
     return Problem(code, sentence or str(error), retryable=isinstance(error, errors.Retryable))

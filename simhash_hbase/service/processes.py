@@ -1,4 +1,4 @@
-"""The processes of a service: one that serves, or an owner of several that share one socket."""
+"""The processes of a service: one that serves, or several that share one socket, and an owner that starts them."""
 
 import ipaddress
 import os
@@ -32,7 +32,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a service, which each of its processes gets."""
+    """The settings of a service, such as its index and limits, which are sent to each of its processes."""
 
     open_index: Callable[[], AbstractContextManager[LocalIndex]]  # Called in each process; it is sent there.
     keys: str | None  # Path of the file of keys; None allows everybody everything.
@@ -45,7 +45,7 @@ class Settings:
 
 
 def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
-    """Return an open socket that listens; without keys its address must be one of this machine alone."""
+    """Return a socket that listens at a host and port; without keys only an address of this machine itself is taken."""
     try:
         is_of_this_machine = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -63,7 +63,10 @@ def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
 
 
 def run_service(settings: Settings, listener: socket.socket) -> bool:
-    """Serve until SIGTERM or SIGINT; return whether every call of the index had ended by then."""
+    """Serve until SIGTERM or SIGINT.
+
+    Return whether every call of the index had ended by then, so that none was given up.
+    """
     if any(find_spec(name) is None for name in PACKAGES):
         raise missing_extra(EXTRA_MISSING, "service")
     if settings.processes > 1:
@@ -73,7 +76,10 @@ def run_service(settings: Settings, listener: socket.socket) -> bool:
 
 
 def _serve(settings: Settings, listener: socket.socket, owner: Connection | None) -> None:
-    """Serve in this process until it is stopped; where calls of the index had to be given up, end it with `FAILED`."""
+    """Serve in this process until it is stopped; exit with `FAILED` where calls of the index had to be given up.
+
+    `owner` is the pipe to the process that started this one; None if this is the only one.
+    """
     keys = Keyring(settings.keys) if settings.keys is not None else None
     with settings.open_index() as index:
         if owner is None:
@@ -91,7 +97,7 @@ def _serve(settings: Settings, listener: socket.socket, owner: Connection | None
 
 
 def _serve_for_owner(settings: Settings, listener: socket.socket, owner: Connection) -> None:
-    """Serve in one of several processes: the owner alone takes signals, and passes them on."""
+    """Serve in one of several processes; signals come over the pipe from the owner, which alone receives them."""
     for number in (*SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -104,7 +110,7 @@ def _serve_for_owner(settings: Settings, listener: socket.socket, owner: Connect
 
 
 class _Process:
-    """One process that serves, as its owner sees it."""
+    """A serving process as its owner, the process that started it, sees it."""
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         # Spawned, not forked: a fork would copy locks of this process.
@@ -128,21 +134,21 @@ class _Process:
         return self._process.pid or 0
 
     def tell(self, number: int) -> None:
-        """Send the number of a signal to the process."""
+        """Send the number of a signal to the process over its pipe; one that has ended is left alone."""
         try:
             self.pipe.send(number)
         except OSError:
             return  # The process has ended, and its sentinel says so.
 
     def end(self) -> int:
-        """Return the exit code of a process that has ended."""
+        """Wait for a process that is ending, close its pipe, and return its exit code."""
         self._process.join()
         self.pipe.close()
         return self._process.exitcode or 0
 
 
 class _Owner:
-    """The process that starts the serving ones, replaces one that ends, and stops them all."""
+    """The process that starts the serving processes, replaces one that ends, and stops them all."""
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         self._settings = settings
@@ -179,7 +185,10 @@ class _Owner:
         return self._is_whole
 
     def go_on(self, arrived: socket.socket) -> None:
-        """Wait for a signal, a process that is ready or has ended, or the time of a restart, and handle it."""
+        """Wait for a signal, a process that is ready or has ended, or the time of a restart, and handle this event.
+
+        `arrived` is the socket out of which the numbers of signals come.
+        """
         pipes = {process.pipe: process for process in self._processes if process.ready_at is None}
         sentinels = {process.sentinel: process for process in self._processes}
         is_complete = self._is_stopping or not self._due

@@ -41,7 +41,7 @@ NO_ROUTE = "none"
 
 @dataclass(slots=True)
 class Trail:
-    """The facts about one request, added by each layer, for logs and metrics."""
+    """The facts about one request, such as its key, route and outcomes; each layer adds some, for logs and metrics."""
 
     request_id: str
     scope: Mapping[str, Any]  # The request's; the application adds the route.
@@ -68,29 +68,32 @@ class Trail:
 
     @property
     def known_method(self) -> str | None:
-        """The HTTP method if it is one of HTTP's own; others could be of any number."""
+        """The HTTP method if it is a standard one, else None.
+
+        Clients may invent any number of others, and each would be a new series of a metric.
+        """
         return self.method if self.method in METHODS else None
 
     @property
     def route(self) -> str:
-        """The route's pattern, never the address itself: that may hold ids."""
+        """The pattern of the request's route, such as ``/v1/documents``, never its address, which may hold ids."""
         return str(getattr(self.scope.get("route"), "path", NO_ROUTE))
 
     @property
     def payer(self) -> str:
-        """The name of the share that the request takes: its key, or, without keys, its address."""
+        """The client whose share of places and memory the request takes: the name of its key, or else its address."""
         return self.key or self.client or ""
 
     def seconds(self) -> float:
-        """Return how many seconds ago the request's header arrived."""
+        """Return the seconds since the header of the request arrived."""
         return time.monotonic() - self.started
 
     def extra(self, **more: object) -> dict[str, dict[str, object]]:
-        """Return the argument `extra` for a log line about this request."""
+        """Return the argument `extra` of a logging call about this request; `more` are further fields."""
         return {"fields": {"request_id": self.request_id, "route": self.route, **more}}
 
     def fields(self) -> dict[str, object]:
-        """Return the fields of the request's own log line."""
+        """Return the fields of the line that the log gets for each request."""
         line: dict[str, object] = {
             "request_id": self.request_id,
             "method": self.method,
@@ -115,7 +118,10 @@ DRAIN_BYTES = 16 << 20
 
 
 def framing_problem(headers: Headers, version: str) -> Problem | None:
-    """Return the problem of a request's Host, Transfer-Encoding or header names (RFC 9112); None if all are well."""
+    """Return a problem if a request's Host, Transfer-Encoding or names of headers are not as RFC 9112 wants.
+
+    Proxies may understand such a request in another way. None if all are well.
+    """
     hosts, codings = headers.getlist("host"), headers.getlist("transfer-encoding")
     if len(hosts) != 1 and (hosts or version != "1.0"):
         return Problem("malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")
@@ -130,7 +136,7 @@ def framing_problem(headers: Headers, version: str) -> Problem | None:
 
 @contextmanager
 def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
-    """Record a request as a span of a trace during the block, below the span that its client names."""
+    """Record a request as a span of a trace during the block, below the span that the client's headers name."""
     if not tracing.is_on() or trail.scope["path"] in UNLOGGED:
         yield
         return
@@ -157,8 +163,8 @@ def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
 class Surround:
     """Middleware around the whole application: it checks, traces, counts and logs each request.
 
-    A request returns its place and its memory at the end of its answer, before the rest of its body is drained:
-    otherwise refused clients could keep others out.
+    A request gives its place among those under way, and its memory, back at the end of its answer, before the rest of
+    its body is drained: otherwise refused clients could keep others out.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, idle_s: float, is_draining: Callable[[], bool]) -> None:
@@ -168,7 +174,7 @@ class Surround:
         self.is_draining = is_draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
+        """Handle one request, as ASGI calls it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -182,7 +188,7 @@ class Surround:
             await self._follow(scope, _Exchange(self, scope, receive, send, trail), trail)
 
     async def _follow(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
-        """Answer one request, count it and log it."""
+        """Have one request answered by the application, then count it in the metrics and log it."""
         try:
             with trail.slot:
                 await self._answer(scope, exchange, trail)
@@ -215,7 +221,7 @@ class Surround:
 
 
 class _Exchange:
-    """The messages of one request and of its answer, which it passes on and counts."""
+    """Passes on the ASGI messages of one request and of its answer, and counts their bytes."""
 
     def __init__(self, surround: Surround, scope: Scope, receive: Receive, send: Send, trail: Trail) -> None:
         self._surround = surround
@@ -228,7 +234,7 @@ class _Exchange:
         self.is_begun = False
 
     async def receive(self) -> Message:
-        """Return the next message of the request, its bytes counted."""
+        """Return the next ASGI message of the request, and count its bytes."""
         self._awaits = False
         message = await self._receive()
         if message["type"] == "http.request":
@@ -239,7 +245,10 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send a message of the answer, with headers added; before the last one drain the rest of the body."""
+        """Send an ASGI message of the answer, with headers added.
+
+        Before the last message the rest of the request's body is read.
+        """
         if message["type"] == "http.response.start":
             self.is_begun = True
             self._trail.status = message["status"]
@@ -267,7 +276,7 @@ class _Exchange:
             raise ClientDisconnect from error
 
     async def drain(self) -> None:
-        """Read the rest of the body for a moment, before the connection is closed."""
+        """Read and drop the rest of a body that was answered early, for at most `DRAIN_S`, before closing."""
         # A client that waits for `100 Continue` has sent no body and will not be asked for it.
         most = self._trail.bytes_in + (0 if self._awaits else DRAIN_BYTES)
         with suppress(TimeoutError):
@@ -278,7 +287,7 @@ class _Exchange:
 
 @dataclass(kw_only=True)
 class Service:
-    """The engine, limits, metrics and keys of all requests; `create_app` puts them into ``app.state.service``."""
+    """What all requests share: engine, limits, metrics and keys; `create_app` puts it into ``app.state.service``."""
 
     engine: Engine
     limits: Limits
@@ -296,12 +305,12 @@ class Service:
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
 
     async def respond(self, request: Request, operation: BatchOperation) -> Response:
-        """Return the answer to a body of one JSON document or id."""
+        """Return the HTTP answer of an operation to a body with one JSON document or id."""
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         wanted = operation.wanted()
 
         async def apart() -> ItemAnswer:
-            """Return the answer to a large document, decoded and analysed in a process of its own."""
+            """Return the answer to a large document, which a process of its own decodes and analyses."""
             payer = request.state.trail.payer
             name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, wanted)
             return await self.batcher.answer(operation, AnalysedChunk.alone(0, name, analysed, len(body)))
@@ -312,7 +321,10 @@ class Service:
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
-        """Return a body of type JSON, not yet decoded; raise a problem if it is too large or too slow."""
+        """Return a JSON body as bytes, not decoded.
+
+        Raise a `Problem` for another type, or if it is too large or too slow.
+        """
         if media_type(request) != JSON:
             raise Problem("unsupported_media_type", f"the content type must be {wanted}")
         trail: Trail = request.state.trail
@@ -342,7 +354,7 @@ class Service:
         return bytes(body)
 
     async def answer(self, request: Request, operation: BatchOperation, item: Item) -> Response:
-        """Return the answer for one document or id."""
+        """Return the HTTP answer of an operation on one document or id, as a JSON object."""
         operation = within_key(operation, request.state.trail)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
@@ -359,12 +371,18 @@ class Service:
         return Response(msgspec.json.encode(record), media_type=JSON)
 
     async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
-        """Return the result of `function` on the analysis, in a process of its own; see `outcome`."""
+        """Return ``function(analysis, *arguments)`` from a process of its own, for work that takes long.
+
+        See `outcome`.
+        """
         payer = request.state.trail.payer
         return await self.outcome(request, self.engine.apart(payer, self.limits.work_s, function, *arguments))
 
     async def outcome(self, request: Request, work: Awaitable[T]) -> T:
-        """Return the result of work of the engine; raise a problem for its error, or after the time of a request."""
+        """Return the result of work that the engine does.
+
+        Raise a `Problem` for its error, or when the request's time is up.
+        """
         trail: Trail = request.state.trail
         try:
             async with asyncio.timeout(self.limits.request_s - min(trail.seconds(), self.limits.request_s)):
@@ -378,7 +396,7 @@ class Service:
             raise busy("timeout", "timed out" + trail.writes * "; the write may still have been applied") from error
 
     async def _ask(self, trail: Trail, size: int) -> None:
-        """Wait for a large body's share of memory, which it has until it is answered."""
+        """Wait for the request's share of the memory for large bodies, which it keeps until it is answered."""
         ticket = self.bytes.ask(trail.payer, size)
         trail.slot.callback(ticket.close)
         trail.waits = True
@@ -387,12 +405,15 @@ class Service:
 
 
 def within_key(operation: BatchOperation, trail: Trail) -> BatchOperation:
-    """Return the operation on the documents of the collection that a request names."""
+    """Return an operation limited to the documents of the collection that a request names; see `collection_of_key`."""
     return within(operation, collection_of_key(trail))
 
 
 def collection_of_key(trail: Trail) -> str | None:
-    """Return the collection that a request names; a key bound to collections has to name one."""
+    """Return the collection that a request names, None for none.
+
+    Raises `Problem` where the request's key is bound to collections and the request names none.
+    """
     if trail.collections is not None and trail.collection is None:
         named = f"?collection={quote(min(trail.collections), safe='')}"
         raise Problem("forbidden", f"this key is bound to collections: name one, such as {named}")
@@ -400,7 +421,7 @@ def collection_of_key(trail: Trail) -> str | None:
 
 
 def media_type(request: Request) -> str:
-    """Return the media type of a body; raise a problem if the body is compressed."""
+    """Return the media type of a request's body, without parameters; raise a `Problem` if the body is compressed."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_media_type", "compressed bodies are not read: send it uncompressed")
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()

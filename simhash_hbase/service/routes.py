@@ -129,7 +129,10 @@ async def claim(request: Request, service: WritingService, batch: BatchName = No
 
 
 def _in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
-    """Return the operation that writes documents in a named batch; the name is checked before the body is read."""
+    """Return the operation that stores documents under a batch's name; raise `Problem` for a name that cannot be one.
+
+    This comes before the body is read.
+    """
     try:
         return in_batch(operation, checked_batch(name))
     except InvalidArgument as error:
@@ -180,7 +183,7 @@ async def remove(request: Request, service: WritingService, name: DocumentId) ->
     responses={**found("Stored", lines="…\n" + _END % "found"), **problems()},
 )
 async def get_many(request: Request, service: ReadingService) -> Response:
-    """Return the records of ids, one a line."""
+    """Return the records of documents by their ids, one a line."""
     return await respond(service, request, GET, one=False)
 
 
@@ -197,7 +200,7 @@ async def remove_many(request: Request, service: WritingService) -> Response:
 
 @batches.get(BATCHES.path, summary="Count batches", responses={**found("BatchCounts"), **problems(422, body=False)})
 async def count_batches(request: Request, service: ReadingService, after: After = None) -> Response:
-    """Count the documents of each batch in a part of the index.
+    """Count the documents of each batch, such as a crawl, in a part of the index.
 
     Ask again with the answer's ``after`` until that is null, and add the counts up.
     """
@@ -226,7 +229,7 @@ async def remove_batch(
 
 
 async def _of_part(request: Request, service: Service, act: Callable[[LocalIndex], T]) -> T:
-    """Return the result of `act` on the index, or on the collection that the request names."""
+    """Return ``act(index)`` from a thread, where the index is that of the collection which the request names."""
     trail = request.state.trail
     name = collection_of_key(trail)
     work = service.engine.run_shared(trail.payer, lambda index: act(index.in_collection(name)))
@@ -243,7 +246,7 @@ async def _selection(
         ),
     ] = None,
 ) -> Search:
-    """Return the search with the parameters ``limit`` and ``since``, which say which matches an answer lists."""
+    """Return the search options in the query parameters ``limit`` and ``since``, which say what an answer lists."""
     try:
         return Search(limit=limit, since=since).begun(now_ms())
     except InvalidArgument as error:
@@ -286,7 +289,7 @@ async def find_clue(
     service: ReadingService,
     limit: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Most matches in an answer.")] = 100,
 ) -> Response:
-    """Find the documents that hold a clue, such as a sentence, or a part of it; the largest share comes first.
+    """Find the documents that contain a clue, such as a sentence, or a part of it; the largest share comes first.
 
     The index must have been made to keep passages.
     """
@@ -312,7 +315,7 @@ async def find_passages(
         ),
     ] = None,
 ) -> Response:
-    """Find the parts of a text that stand in other documents.
+    """Find the parts of a text that other documents contain, too.
 
     The index must have been made to keep passages. A document does not count itself by id.
     """
@@ -332,7 +335,7 @@ async def find_items(
         float, Query(gt=0, le=1, description="Least share of an item's passages that the text has.")
     ] = ITEM_SHARE,
 ) -> Response:
-    """Find the documents that stand in a text, such as items of an evaluation set in a collection of their own.
+    """Find the stored documents that a text contains, such as items of an evaluation set in a collection of their own.
 
     The index must have been made to keep passages. The id of the text does not matter.
     """
@@ -356,7 +359,7 @@ async def compare_texts(request: Request, service: ReadingService) -> Response:
 
 
 def _compare(analysis: Analysis, content: bytes) -> bytes:
-    """Return the JSON answer that compares the two texts of a body, and their words."""
+    """Return the JSON answer that compares the two texts in a request's body, and tells which words differ."""
     a, b = _texts(content)
     sides = [ComparedDocument.of_text(name, text, analysis) for name, text in (("a", a), ("b", b))]
     record = compare(sides[0], sides[1], analysis.profile)
@@ -382,7 +385,7 @@ def _texts(content: bytes) -> list[str]:
 
 
 def _plain(description: str, media: str = PLAIN, kind: str = "string") -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of an answer: a text, or an object that the command line's page describes."""
+    """Return the OpenAPI description of an answer without a schema: a text, or an object that a command prints."""
     return {200: {"description": description, "content": {media: {"schema": {"type": kind}}}}}
 
 
@@ -392,7 +395,7 @@ def _plain(description: str, media: str = PLAIN, kind: str = "string") -> dict[i
     responses={**_plain("As `simhash-hbase stats` prints them.", JSON, "object"), **problems(body=False)},
 )
 async def stats(request: Request, service: ReadingService) -> Response:
-    """Count documents, rows and bytes of the whole index, by a sample where it is large."""
+    """Count documents, rows and bytes of the whole index; a large one is counted by a sample."""
     if request.state.trail.collections is not None:
         raise Problem("forbidden", "this key is bound to collections, and figures are of the whole index")
     counts = await service.outcome(request, service.engine.stats())
@@ -415,14 +418,14 @@ async def profile(service: KeyedService) -> Response:
 @operation.head("/healthz", include_in_schema=False)
 @operation.get("/healthz", summary="Is the service alive?", responses={**_plain("Text."), 500: problems()[500]})
 async def alive() -> Response:
-    """Answer, whatever the store does."""
+    """Answer that the service runs, whatever the store does."""
     return Response("alive\n", media_type=PLAIN)
 
 
 @operation.head("/readyz", include_in_schema=False)
 @operation.get("/readyz", summary="Can the store be used?", responses={**_plain("Text."), **problems(body=False)})
 async def ready(request: Request) -> Response:
-    """Read something small from the store; a service that drains is not ready.
+    """Check that the store answers, by a small read; a service that is about to stop is not ready.
 
     Neither is one whose folder cannot be written to, or has no room, unless no key may write.
     """
@@ -450,7 +453,7 @@ async def ready(request: Request) -> Response:
     "/metrics", summary="Metrics for Prometheus", responses={**_plain("All of them."), **problems(body=False)}
 )
 async def metrics(service: MetricsService) -> Response:
-    """Write all counters in Prometheus' text format; needs a key with the scope metrics."""
+    """Write all metrics in Prometheus' text format; needs a key with the scope metrics."""
     # If the store does not answer, the other metrics are written all the same.
     with suppress(SimhashError):
         service.metrics.observe_backup(await service.engine.last_backup())

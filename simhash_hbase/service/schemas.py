@@ -1,9 +1,9 @@
-"""The JSON forms in the OpenAPI description.
+"""The JSON schemas in the OpenAPI description.
 
 Answers are described by `simhash_hbase.index.jsonforms`, which writes them, too; all other objects by the structs
-below. The forms of documents are written by hand: a document holds exactly one of three contents, which neither msgspec
-nor pydantic can say, and its text is checked by the same rules as that of a file. The tests send requests made from
-this description, and compare the answers with it.
+below. The schemas of documents are written by hand: a document holds exactly one of three contents, which neither
+msgspec nor pydantic can say, and its text is checked by the same rules as that of a file. The tests send requests made
+from this description, and compare the answers with it.
 """
 
 from typing import Annotated, Any, Literal
@@ -49,7 +49,7 @@ class Pair(Struct, forbid_unknown_fields=True):
 
 
 class Piece(Struct):
-    """A stretch of two texts."""
+    """A stretch of two texts in which their words are the same, or differ."""
 
     kind: Literal["same", "changed", "left", "right"]
     left: str
@@ -57,7 +57,7 @@ class Piece(Struct):
 
 
 class Comparison(Struct):
-    """More fields as `simhash-hbase explain` prints them."""
+    """How near two texts are; the object has more fields, as `simhash-hbase explain` prints them."""
 
     distance: Distance
     similarity: Similarity | None
@@ -89,7 +89,10 @@ _CONTENTS: dict[str, Schema] = {
 
 
 def _document(name: str, examples: list[Schema], required: list[str], *, id_alone: bool) -> Schema:
-    """Return the schema of a document with exactly one content, or, with `id_alone`, also with its id alone."""
+    """Return the schema of a document that has exactly one content: a text, a fingerprint or features.
+
+    With `id_alone`, an object with an id and no content fits, too.
+    """
     absent = {content: {"not": {"required": [content]}} for content in _CONTENTS}
     kinds = [
         {"required": [content], "allOf": [absent[other] for other in _CONTENTS if other != content]}
@@ -137,7 +140,7 @@ _EXAMPLES: dict[type, Schema | None] = {
 
 
 def schemas() -> dict[str, Schema]:
-    """Return the component schemas by name."""
+    """Return the schemas of bodies and answers by name, as OpenAPI lists them among its components."""
     _, made = schema_components(_EXAMPLES, ref_template=_REFERENCE)
     for kind, example in _EXAMPLES.items():
         made[kind.__name__].update({} if example is None else {"examples": [example]})
@@ -179,14 +182,20 @@ _OF_BODIES = (408, 413, 415, 422, 507)
 
 
 def problems(*statuses: int, body: bool = True) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of a route's errors: those that every route has, and those of the statuses."""
+    """Return the OpenAPI description of a route's errors: those of every route, and those of `statuses`.
+
+    `body`: whether the route has a body, and so the errors of one.
+    """
     wanted = sorted({*_ALWAYS, *(_OF_BODIES if body else ()), *statuses})
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": _PROBLEMS[status], "content": content} for status in wanted}
 
 
 def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of a route's answer, of type `name`; `lines` is an example of a stream."""
+    """Return the OpenAPI description of a route's answer, an object of type `name`.
+
+    `lines`: an example of the answer to a stream; None where the route takes no streams.
+    """
     content: dict[str, Any] = {JSON: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     if lines is not None:
         content[NDJSON] = _lines(name, lines)
@@ -194,7 +203,10 @@ def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, A
 
 
 def body(name: str | None, lines: str | None = None) -> dict[str, Any]:
-    """Return the OpenAPI description of a body: an object of type `name`, a stream like `lines`, or both."""
+    """Return the OpenAPI description of a route's body: an object of type `name`, a stream, or both.
+
+    `lines`: an example of the stream. The route takes none where that is None, and no object where `name` is.
+    """
     content: dict[str, Any] = {}
     if name is not None:
         content[JSON] = {"schema": {"$ref": f"#/components/schemas/{name}"}}

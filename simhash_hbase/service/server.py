@@ -1,4 +1,4 @@
-"""The server of one process: its connections, from the first one to the last answer."""
+"""The HTTP server of one process, on uvicorn: its connections, from the first one to the last answer."""
 
 import asyncio
 import gc
@@ -42,8 +42,8 @@ def serve(
 ) -> bool:
     """Serve until SIGINT, or for `drain_s` after SIGTERM; return whether all calls of the index ended within `grace_s`.
 
-    An owner receives a message when the process listens, and sends the numbers of signals, which then come from nowhere
-    else.
+    `owner` is the pipe to the process that started this one, if it serves beside others. It gets a message when this
+    process listens, and sends the numbers of signals, which then come from nowhere else.
     """
     service: Service = app.state.service
     # The event loop waits at most so long for each thread that works on a request; the default is 5 ms.
@@ -68,7 +68,10 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which on SIGTERM drains, then ends streams, and ends the process with exit code 0."""
+    """uvicorn's server with another end: SIGTERM makes it drain, then end streams, and exit with code 0.
+
+    To drain is to go on answering for some seconds, while clients are told to go elsewhere.
+    """
 
     def __init__(
         self, config: uvicorn.Config, service: Service, owner: Connection | None, *, grace_s: float, drain_s: float
@@ -112,7 +115,7 @@ class _Server(uvicorn.Server):
         self._service.stopping.set()
 
         async def heed() -> None:
-            """Take signals while accepted requests are finished: a second Ctrl-C gives them up."""
+            """Handle further signals while accepted requests are finished: a second Ctrl-C gives the requests up."""
             while self._owner is not None and not self.force_exit:
                 self._heed(self._owner)
                 await asyncio.sleep(1 / TICKS_A_SECOND)
@@ -129,7 +132,7 @@ class _Server(uvicorn.Server):
             self._stop(sig)
 
     def _heed(self, owner: Connection) -> None:
-        """Take the signals that the owner has passed on; without an owner nobody would ever stop this process."""
+        """Handle the signals that the owner has passed on; where the owner is gone, stop."""
         try:
             while owner.poll():
                 self._stop(owner.recv())
@@ -159,7 +162,7 @@ class HttpConnection(HttpToolsProtocol):
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, or close it where there are too many."""
+        """Begin a new connection, or close it where there are too many."""
         super().connection_made(transport)
         if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + REFUSED:
             transport.close()
@@ -173,7 +176,10 @@ class HttpConnection(HttpToolsProtocol):
         self._read_at = self._idle_since = now
 
     def look(self, unread_s: float) -> None:
-        """End the connection if its client reads no answer for so long, or does not finish the header of a request."""
+        """End the connection if its client has read no answer for `unread_s`, or does not finish a request's header.
+
+        The server calls this about once a second.
+        """
         now, unread = time.monotonic(), self.transport.get_write_buffer_size()
         if not self._unread or unread < self._unread:
             self._read_at = now
@@ -186,25 +192,28 @@ class HttpConnection(HttpToolsProtocol):
             self.transport.close()
 
     def resume(self) -> bytes:
-        """Return a plain header for the parser, before the body of a request that asks for another protocol."""
+        """Return a made-up request header, to be parsed before the body of a request that asked for another protocol.
+
+        The parser stops after such a request's header; with this one a new parser can read the body.
+        """
         self._is_resuming = True
         framing = [b"%s: %s\r\n" % field for field in self.headers if field[0] in _FRAMING]
         return b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing)
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes that have arrived; refuse a header or trailer that is too long."""
+        """Parse bytes that have arrived from the client; refuse a header or trailer that is too long."""
         self._unparsed += len(data)
         super().data_received(data)
         if self._unparsed > HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("The header or trailer is too long.")
 
     def resume_writing(self) -> None:
-        """Note that the client reads."""
+        """Note that the client reads its answers again; asyncio calls this."""
         self._unread = 0
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse bytes that are no HTTP, or end the connection where an answer of its own cannot be sent."""
+        """Refuse bytes that are no HTTP with status 400, or close the connection where another answer is half sent."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
             super().send_400_response(msg)
@@ -216,23 +225,23 @@ class HttpConnection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Begin a request; the parser calls this at its first byte."""
         if not self._is_resuming:
             self._is_head = True
             super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Take a piece of the address."""
+        """Take a piece of a request's address from the parser."""
         if not self._is_resuming:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; drop a trailer."""
+        """Take a header from the parser; drop a trailer, a field after the body."""
         if self._is_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Have the request answered, now or after those before it."""
+        """Have the request answered, at once or after the requests before it on this connection."""
         self._unparsed = self._unread = 0
         self._is_head = False
         if self._is_resuming:
@@ -246,32 +255,32 @@ class HttpConnection(HttpToolsProtocol):
         self.scope["query_string"] = query
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
+        """Take a piece of a request's body from the parser."""
         self._unparsed = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End the body."""
+        """Note that a request's body is complete."""
         if self._http.is_paused():
             return  # The body of this request is still to come.
         self._unparsed = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Begin the answer to the next request."""
+        """Begin the answer to the next request that waits on this connection."""
         self._idle_since = time.monotonic()
         super().on_response_complete()
 
 
 class _Parser:
-    """httptools' parser, which goes on in HTTP/1.1 whatever protocol a client asks for (RFC 9110, 7.8)."""
+    """httptools' parser of requests; it goes on in HTTP/1.1 if a client asks for another protocol (RFC 9110, 7.8)."""
 
     def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
         self._begin()
 
     def feed_data(self, data: bytes) -> None:
-        """Parse bytes that have arrived, those of a request for another protocol as HTTP, too."""
+        """Parse bytes that have arrived; those after a request for another protocol are parsed as HTTP/1.1, too."""
         while data:
             try:
                 return self._parser.feed_data(data)
@@ -285,7 +294,7 @@ class _Parser:
         return bool(self._parser.should_upgrade())
 
     def should_upgrade(self) -> bool:
-        """Return False: the connection never changes its protocol."""
+        """Return False, for uvicorn: the connection never changes its protocol."""
         return False
 
     def _begin(self) -> None:

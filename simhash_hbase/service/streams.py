@@ -77,12 +77,15 @@ class _RequestLines:
         self.end: End | None = None
 
     async def begin(self) -> None:
-        """Trigger `100 Continue` now: the server does not send it once response headers are out."""
+        """Have the server send `100 Continue` now if the client waits for it: it does not once the answer has begun."""
         self._arriving = asyncio.ensure_future(self._receive())
         await asyncio.sleep(0)
 
     async def more(self, patience_s: float | None = None) -> list[Line]:
-        """Return the lines that arrive next, none after `patience_s`; at the end of the stream set `end`."""
+        """Return the lines that arrive next, an empty list after `patience_s` seconds without one.
+
+        At the end of the stream `end` is set.
+        """
         if len(self._part) > LARGE_BYTES:
             # To wait for the memory that the rest of a large line may take does not count as the client's silence.
             self._ticket = self._ticket or self._ask()
@@ -117,17 +120,17 @@ class _RequestLines:
 
     @property
     def stopped(self) -> End | None:
-        """The reason to end the stream before its client does, or None."""
+        """The reason to end the stream before its client does, such as the service's stop; None if there is none."""
         return self._stop.result() if self._stop.done() else None
 
     def give_back(self) -> None:
-        """Return the memory for large lines once they are answered."""
+        """Give back the memory that was taken for a large line, once it is answered or dropped."""
         if self._ticket is not None:
             self._ticket.close()
             self._ticket = None
 
     def close(self) -> None:
-        """Cancel all waiting, and return the memory for large lines."""
+        """Cancel all waiting, and give back the memory that was taken for large lines."""
         self._stop.cancel()
         self.give_back()
         if self._arriving is not None:
@@ -270,7 +273,7 @@ class _Answers:
             return problem
 
     async def hand_over(self, chunk: ItemChunk) -> ItemChunk:
-        """Start the analysis of a chunk, and return a new, empty chunk when there is room for it."""
+        """Start the analysis of a chunk of lines, wait until there is room for more, and return a new, empty chunk."""
         if not chunk.items:
             return chunk
         self.begin(chunk.size, self.prepare(chunk))
@@ -300,7 +303,7 @@ class _Answers:
             return AnalysedChunk(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
 
     async def prepare_large(self, number: int, raw: bytes) -> AnalysedChunk:
-        """Return a chunk of one large line, decoded and analysed in a process of its own."""
+        """Return an analysed chunk of one large line, which a process of its own decodes and analyses."""
         item: Item | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
         try:
@@ -314,7 +317,10 @@ class _Answers:
         return AnalysedChunk.alone(number, item, analysed, len(raw))
 
     async def next_batch(self) -> list[AnalysedChunk]:
-        """Return the next chunk, once it is analysed, and those after it that are ready; an empty list at the end."""
+        """Return the next chunk of lines, once it is analysed, and those after it that are ready.
+
+        The list is empty at the stream's end.
+        """
         while not self._waiting:
             if self._is_read:
                 return []
@@ -345,7 +351,10 @@ class _Answers:
         return answers
 
     def summary(self, lines: _RequestLines, failure: Problem | None) -> bytes:
-        """Return the last line of a streamed answer; a client that does not get it knows that the connection broke."""
+        """Return the last line of a streamed answer: whether it is complete, the last line answered, and the outcomes.
+
+        A client that does not get this line knows that the connection broke.
+        """
         complete = failure is None and lines.end is End.COMPLETE
         summary: dict[str, object] = {
             "complete": complete,
@@ -375,7 +384,7 @@ class StreamResponse(Response):
         service, limits, trail = self._service, self._service.limits, self._trail
 
         async def end() -> End:
-            """Return why to end the stream, once the service stops or the key no longer allows it."""
+            """Wait until the service stops, or the key no longer allows the stream, and return which of both it was."""
             while trail.is_allowed():
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
@@ -398,7 +407,10 @@ class StreamResponse(Response):
 
 
 async def respond(service: Service, request: Request, operation: BatchOperation, *, one: bool = True) -> Response:
-    """Return the answer to a body: to lines as a stream, or, if `one` allows that, to a single JSON document."""
+    """Return the answer of an operation to a body: to lines a stream, to one JSON document an object.
+
+    Where `one` is false only lines are taken.
+    """
     trail: Trail = request.state.trail
     operation = within_key(operation, trail)
     if media_type(request) in NDJSON_NAMES:

@@ -1,4 +1,4 @@
-"""Whole corpora on Spark: the decisions, the passages and the cells of one machine, made by many.
+"""Whole corpora on Spark: decisions, passages and cells as one machine makes them, made by many.
 
 Python workers analyse and compare as this package does elsewhere; Spark reads, shuffles and sorts. The *position* of a
 document is an integer that ascends with the files and their lines, so it says everywhere which document comes first.

@@ -1,4 +1,4 @@
-"""``dedup`` on Spark: the decisions of one machine, line for line, against the input and an index."""
+"""``dedup`` on Spark: the same decisions as on one machine, line for line, against the input itself and an index."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ FAR = 1 << 62
 
 
 class IndexPlace(NamedTuple):
-    """The address and the collection of the index that an input is compared with."""
+    """The address and the collection of an index that workers open."""
 
     url: str
     collection: str | None = None
@@ -52,18 +52,18 @@ class IndexPlace(NamedTuple):
 
 @cache
 def opened(place: IndexPlace) -> LocalIndex:
-    """Return an index, which each worker process opens once, for reading."""
+    """Return the index at a place, open for reading; each worker process opens it once."""
     return open_local_index(place.url, collection=place.collection, readonly=True)
 
 
 def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> DataFrame:
-    """Return the documents whose ids the index holds, with its recorded decision where the text is the same."""
+    """Return the input's documents whose ids the index holds, with its recorded decision where the text is the same."""
 
     def held(batch: pa.RecordBatch) -> pa.RecordBatch:
         index = opened(place)
 
         def as_given(text: Text) -> dict[str, int | bytes]:
-            """Return a text of the index in the form of the input's texts: signed fingerprint and digest."""
+            """Return a text that the index holds in the form of the input's texts: signed fingerprint and digest."""
             simhash = np.uint64(index.collection.masked(text.simhash)).astype(np.int64)
             return {"simhash": int(simhash), "digest": text.digest}
 
@@ -94,10 +94,11 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
 
 
 def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Mapping[str, int]) -> DataFrame:
-    """Return the nearest original of the index for each document that has one.
+    """Return for each document its nearest original in the index, if it has one there.
 
-    `moving` are documents of the input that the index holds with another text, by their positions: the old texts count
-    up to there. A document near one of them is alone in its point, since copies of it may be decided otherwise.
+    `moving` has the positions in the input, by id, of documents that the index holds with another text. Such a
+    document's old text counts for documents before its position only. A document near an old text gets ``alone``, and
+    is a point of its own, since copies of it may be decided otherwise.
     """
     shared = documents.sparkSession.sparkContext.broadcast(moving)
 
@@ -107,7 +108,10 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
         alone: set[int] = set()
 
         def accept(at: int, hit: Hit) -> Further:
-            """Remember an original if it is the best so far; see `simhash_hbase.index.dedup.UndecidedBatch.accept`."""
+            """Keep an original that the search found if it is the best so far for a document.
+
+            Return what the search needs next. See `simhash_hbase.index.dedup.UndecidedBatch.accept`.
+            """
             state = hit.state
             if state.seen < oldest:
                 return "more"
@@ -153,7 +157,7 @@ def deduplicate(
     """Decide a corpus as ``dedup --dry-run`` does: against itself and, where one is named, an index.
 
     `analysis` is that of the index, or has an idf that was learned from `corpus.texts()`; every worker opens the index
-    for reading. A prefix that more points share than `hot` is divided.
+    for reading. The rows of a key prefix that more than `hot` points share are divided among tasks; see `points`.
 
     Raises
     ------
@@ -195,7 +199,10 @@ def deduplicate(
 
 
 def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tuple[DataFrame, DataFrame | None]:
-    """Return documents to be decided, with the nearest original of the index, and those that the index has decided."""
+    """Return the documents to be decided, with their nearest originals in the index, and those that it has decided.
+
+    Without an index the second one is None.
+    """
     if place is None:
         columns = [column.split() for column in HITS.split(", ")]
         nothing = {name: F.lit(None).cast(kind) for name, kind in columns if name not in ("position", "alone")}
@@ -211,7 +218,7 @@ def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tu
 
 
 def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
-    """Return the best original of each document, of the input or the index; one of the input gets its id."""
+    """Return for each document the best of its near originals, those of the input and that of the index."""
     ranks = ("distance", "dissimilarity", "ms", "sequence", "of")
     own = named.withColumns(
         {"ms": F.lit(points.OWN_ORDER), "sequence": F.col("source"), "of": F.lit(None).cast("string")}
@@ -228,7 +235,11 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
-    """Return recorded decisions with the text that the original has when the input comes to its duplicate."""
+    """Return decisions that the index has recorded, with the text that the original has at its duplicate's turn.
+
+    That is the original's text in the input if it comes before the duplicate there, null if it is not kept; else its
+    text in the index.
+    """
     text = F.struct("simhash", F.substring("digest", 1, TEXT_BYTES).alias("digest"))
     anew = stated.select(
         F.col("id").alias("of"), F.col("position").alias("turn"), F.when(F.col("kept"), text).alias("now")
@@ -245,12 +256,15 @@ def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
 
 
 def _line_of(decision: Decision) -> str:
-    """Return a decision as a JSON text; a function of the module, since a form cannot be sent to Spark's workers."""
+    """Return a decision as a line of JSON without its end.
+
+    It is a function of the module, since the object that writes JSON cannot be sent to Spark's workers.
+    """
     return json_line(DECISION.write(decision))[:-1].decode()
 
 
 def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
-    """Return decisions as the JSON texts that ``dedup`` prints."""
+    """Return decisions as a frame of the JSON texts that ``dedup`` prints."""
 
     def line(row: Mapping[str, Any]) -> str:
         unknown = row["dissimilarity"] is None or row["dissimilarity"] > 0

@@ -41,22 +41,25 @@ def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def integers(column: pa.Array) -> NDArray[np.int64]:
-    """Return a column of integers without nulls as an array."""
+    """Return an Arrow column of integers without nulls as a numpy array."""
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def unsigned(column: pa.Array) -> NDArray[np.uint64]:
-    """Return the fingerprints or prefixes of a column as an array."""
+    """Return a column of fingerprints or key prefixes, which Spark has as signed integers, as an unsigned array."""
     return integers(column).view(np.uint64)
 
 
 def sketches_of(column: pa.Array, bands: int) -> Sketches:
-    """Return the sketches of a column."""
+    """Return the MinHash sketches in a column of packed ones, for an index with this number of bands."""
     return Sketches.unpacked(column.to_pylist(), bands)
 
 
 def documents_batch(positions: list[int], entries: Entries, preferences: NDArray[np.float64]) -> pa.RecordBatch:
-    """Return a batch of analysed documents, with the columns of `DOCUMENTS`."""
+    """Return analysed documents as a record batch with the columns of `DOCUMENTS`.
+
+    `positions` are theirs in the whole input; of near copies the one with the lowest of `preferences` stays.
+    """
     return batch_of(
         DOCUMENTS,
         position=positions,
@@ -75,7 +78,7 @@ def documents_batch(positions: list[int], entries: Entries, preferences: NDArray
 
 
 def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
-    """Return the entries of a batch of analysed documents, as `documents_batch` makes it."""
+    """Return the analysed documents in a batch that `documents_batch` made; see `Entries`."""
     sketches = sketches_of(batch["sketch"], bands)
     return Entries(
         ids=batch["id"].to_pylist(),
@@ -92,7 +95,7 @@ def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
 
 
 def _passages(batch: pa.RecordBatch) -> list[bytes] | None:
-    """Return the packed passages of a batch; None for one of an earlier version, which has no such column."""
+    """Return the packed passages of a batch's documents; None for a batch of an earlier version without that column."""
     if "passages" not in batch.schema.names:
         return None
     return [packed or b"" for packed in batch["passages"].to_pylist()]
@@ -102,7 +105,10 @@ PACKED = "packed binary"
 
 
 def collected(frame: DataFrame, columns: int) -> NDArray[np.int64]:
-    """Return the integers of a frame, shape (n, columns), sent as bytes: Spark's rows would cost 100 times as much."""
+    """Return all rows of a frame of integers, as an array of shape (n, columns).
+
+    The workers send them as bytes: Spark's own rows would cost 100 times as much.
+    """
 
     def pack(batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = np.column_stack([integers(column) for column in batch.columns]).astype(np.int64)
@@ -117,7 +123,7 @@ PARTITION_SHIFT = 33
 
 @dataclass(frozen=True)
 class Input:
-    """A corpus on Spark: its files, its lines or rows, and how many come before each file."""
+    """A corpus on Spark: its files, its lines or rows as a frame, and the order that gives each a position."""
 
     files: Sequence[records.InputFile]
     options: InputOptions
@@ -138,7 +144,10 @@ class Input:
         return records.sample_texts(self.raw, read, self.order)
 
     def documents(self, analysis: Analysis) -> DataFrame:
-        """Return a frame of the analysed documents, `DOCUMENTS`; refused records stay among them, with the reason."""
+        """Return a frame of the analysed documents, with columns `DOCUMENTS`.
+
+        Refused records are rows of it, too: their column ``reason`` is not null.
+        """
         shared, order = self.raw.sparkSession.sparkContext.broadcast(analysis), self.order
         preference = self.options.preference or Preference()
 
@@ -151,10 +160,10 @@ class Input:
     def by_chunk(
         self, analysis: Callable[[], Analysis | None], columns: str, make: Callable[[Chunk], pa.RecordBatch]
     ) -> DataFrame:
-        """Return a frame of the batches that `make` returns for analysed chunks of all records, on the workers.
+        """Return a frame of the batches that `make` returns for chunks, some records at a time, on the workers.
 
-        Without an analysis texts are read only.
-        `columns` are among others those of `REFUSED`, in which the refused records stay.
+        `analysis` returns what analyses the texts, or None if they are only read. `columns` are the frame's; those of
+        `REFUSED` must be among them, since refused records are rows, too.
         """
         read, order = records.record_reader(self.files, self.options, self.order), self.order
 
@@ -168,7 +177,7 @@ class Input:
 
 
 def refused_row(order: Order, reject: Reject) -> dict[str, Any]:
-    """Return the row of a refused record, with the columns of `REFUSED`."""
+    """Return a refused record as a row with the columns of `REFUSED`."""
     return {"position": order.position(reject.place), "id": reject.id, "reason": reject.reason, "raw": reject.raw}
 
 
@@ -188,7 +197,10 @@ def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, Data
 
 
 def first_unnamed(documents: DataFrame, order: Order) -> Place | None:
-    """Return the place of a document that came without an id, whose id is thus file and line; None without any."""
+    """Return the place of a document that came without an id, the first found; None if all have ids.
+
+    Such a document's id is made of its file and line.
+    """
 
     def unnamed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -203,7 +215,10 @@ def first_unnamed(documents: DataFrame, order: Order) -> Place | None:
 
 
 def numbered(documents: DataFrame, *order: str) -> DataFrame:
-    """Return documents with a column ``number``: from 0, in the order of the columns `order`, which no two share."""
+    """Return documents with a column ``number``, from 0, in the order of the columns `order`.
+
+    No two documents may have the same values in these.
+    """
     ordered = documents.repartitionByRange(*order).sortWithinPartitions(*order)
     # Spark's number of a row has the number of the partition above bit 33.
     marked = ordered.withColumn("mark", F.monotonically_increasing_id()).persist(StorageLevel.DISK_ONLY)
@@ -218,7 +233,7 @@ def numbered(documents: DataFrame, *order: str) -> DataFrame:
 
 
 def report_refused(refused: DataFrame, order: Order, refusals: corpus.refusals.Refusals) -> None:
-    """Report refused records in the order of the input."""
+    """Report refused records to the caller's `Refusals`, in the order of the input."""
     for row in refused.orderBy("position").select("position", "id", "reason", "raw").toLocalIterator():
         refusals.add(Reject(order.place(row.position), row.reason, bytes(row.raw or b""), row.id))
     refusals.finish()

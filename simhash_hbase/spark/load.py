@@ -1,4 +1,4 @@
-"""``load`` on Spark: the cells of one machine, written as HFiles by many."""
+"""``load`` on Spark: writes the same cells as on one machine, as HFiles, by many workers."""
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,14 +44,14 @@ FILE = "load.json"
 
 
 class LoadProgress(spool.NotedLoad, kw_only=True):
-    """The progress of a load on Spark, as the file in its folder notes it."""
+    """How far a load on Spark has come, as a file in its folder says, by which a later attempt goes on."""
 
     input: str  # Digest of the files and of how they are read.
     order: dict[str, int] | None = None  # Lines before each file; None until all documents are analysed.
 
 
 class WorkPlace:
-    """The folder of a load, with the file of its progress and the documents that are analysed."""
+    """The working folder of a load: a file that notes its progress, and the documents analysed so far."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path.rstrip("/")
@@ -75,7 +75,7 @@ class WorkPlace:
             raise InvalidInput(f"{self.path}/{FILE} does not describe a load: {error}") from error
 
     def save(self, progress: LoadProgress) -> None:
-        """Write the progress to the file, by a new file that is whole before it gets the name."""
+        """Write the progress to the file in the folder: to a new file, which gets the name when it is whole."""
         stream = self._system.create(self._new, True)
         stream.write(bytearray(msgspec.json.encode(progress)))
         stream.close()
@@ -84,7 +84,7 @@ class WorkPlace:
         self._system.rename(self._new, self._file)
 
     def remove(self) -> None:
-        """Delete the folder's own files, and the folder if nothing else is in it."""
+        """Delete the load's own files from its folder at the end, and the folder if nothing else is in it."""
         folder = self._file.getParent()
         self._system.delete(self._jvm.org.apache.hadoop.fs.Path(self.documents), True)
         self._system.delete(self._file, False)
@@ -104,7 +104,10 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Loader:
-    """The Java program that writes HFiles, with the files that a worker needs for it, except Java and HBase's jars."""
+    """The Java program that writes HFiles, with the files that a worker needs for it.
+
+    Java and HBase's jars are not among these: a worker has them in folders of its own machine.
+    """
 
     tools: places.Tools
     conf: dict[str, bytes]
@@ -115,7 +118,7 @@ class Loader:
 
     @classmethod
     def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
-        """Return a loader that holds the files of the tools and of HBase's configuration."""
+        """Return a loader that has read the program's classes and HBase's configuration from their folders."""
         return cls(tools, _files(conf), _files(tools.classes), table, staging, user)
 
     def program(self, folder: Path) -> list[str]:
@@ -138,7 +141,11 @@ def write_files(
     *,
     batch: str | None = None,
 ) -> int:
-    """Write the HFiles of all documents and have HBase take them over; return the number of cells."""
+    """Write the HFiles of all documents and have HBase take them over; return the number of cells.
+
+    `starts` are the first keys of the table's regions, `stamp` is the timestamp of the cells, and `batch` the name of
+    the batch that the documents come in.
+    """
     spark = documents.sparkSession
     targets = 2 * len(starts)
     cells = documents.mapInArrow(_cells(index.profile, index.collection, starts, stamp, batch), CELLS)
@@ -192,7 +199,10 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
                 yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
 
     def block_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
-        """Yield sorted block rows, each once: documents of one fingerprint share them."""
+        """Yield the rows that lead to fingerprints in sorted batches, each row once.
+
+        Documents with one fingerprint have the same rows.
+        """
         last = b""
         for batch in batches:
             keys = batch["key"].to_pylist()
@@ -237,7 +247,7 @@ class LoadCounts:
 
 @dataclass(frozen=True)
 class BulkSettings:
-    """The folder, the Java program and the choices of a load."""
+    """The choices of a load on Spark: its folder, its Java program, and more."""
 
     work: WorkPlace  # A folder for analysed documents; after an interruption the same call goes on from there.
     loader: Loader  # The Java program, and a folder below which it writes files.
@@ -254,7 +264,7 @@ def load(
     settings: BulkSettings,
     refusals: Refusals,
 ) -> LoadCounts:
-    """Write a corpus, files and folders on any Hadoop file system, into an empty index in HBase.
+    """Write a corpus, named by files and folders on any Hadoop file system, into an empty index in HBase as HFiles.
 
     Raises `InvalidArgument` when the index holds documents or is not in HBase, and `InvalidInput` when the input is
     another than that of the attempt before, which has begun to write.
@@ -292,7 +302,10 @@ def load(
 def _progress(
     index: LocalIndex, settings: BulkSettings, files: Sequence[InputFile], options: InputOptions
 ) -> LoadProgress:
-    """Return the progress of an earlier attempt at the same load, else that of a new load; raise for another load's."""
+    """Return the progress of an earlier attempt at this load, else that of a new load.
+
+    Raises an error where the folder holds the progress of another load.
+    """
     work, batch = settings.work, checked_batch(settings.batch)
     profile = digest_of(index.profile.encode())
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)

@@ -1,4 +1,4 @@
-"""``passages`` on Spark: the spans of texts that stand in documents of an index, in the lines of one machine."""
+"""``passages`` on Spark: the spans of texts that documents of an index contain, too, with the output of one machine."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ AnswerRow = dict[str, Any]
 
 @dataclass(frozen=True)
 class CorpusAnswers:
-    """The passages or items of each text of a corpus that stand in documents of an index, and counts of the texts."""
+    """The answers for all texts of a corpus: the passages or items in each that an index holds; and counts of texts."""
 
     answers: DataFrame  # A row for each text, and for each refused record, which alone has a reason.
     documents: int
@@ -42,11 +42,11 @@ class CorpusAnswers:
 
     @property
     def refused(self) -> DataFrame:
-        """The records that were refused."""
+        """The rows of records that were refused."""
         return self.answers.where("reason IS NOT NULL")
 
     def column(self, name: str) -> DataFrame:
-        """Return a column of JSON texts, one for each text, in the order of the input; its name becomes ``value``."""
+        """Return the JSON texts of one column as a frame with one column, ``value``, in the order of the input."""
         found = self.answers.where("reason IS NULL")
         return found.orderBy("position").select(F.col(name).alias("value"))
 
@@ -57,7 +57,7 @@ class CorpusAnswers:
 
 
 class FoundItems(NamedTuple):
-    """Counts of what was found of a suite."""
+    """Counts for one suite, a collection of items such as an evaluation set, that a corpus was searched for."""
 
     items: int  # Items that stand in some text.
     texts: int  # Texts that hold an item.
@@ -66,7 +66,9 @@ class FoundItems(NamedTuple):
 def find_passages(
     corpus: Input, place: IndexPlace, search: PassageSearch, *, longest: bool = False, rewritten: Sequence[str] = ()
 ) -> CorpusAnswers:
-    """Find the spans of the texts of a corpus that stand in documents of an index; every worker opens it for reading.
+    """Find the spans of a corpus's texts that documents of an index contain, too.
+
+    Every worker opens the index for reading.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ def find_passages(
 def find_items(
     corpus: Input, suites: Mapping[str, IndexPlace], *, at_share: float = ITEM_SHARE
 ) -> tuple[CorpusAnswers, dict[str, FoundItems]]:
-    """Find the items of suites that stand in the texts of a corpus, and count those of each suite.
+    """Find the items of suites, such as evaluation sets, that the texts of a corpus contain; and count each suite's.
 
     Parameters
     ----------
@@ -129,7 +131,10 @@ def find_items(
 
 
 def _answers(corpus: Input, columns: str, answered: Callable[[Chunk], pa.RecordBatch]) -> CorpusAnswers:
-    """Return the answers that `answered` gives about all texts, on the workers, without analysis, and their counts."""
+    """Return the answers that `answered` gives about all texts, and their counts; the workers call it.
+
+    The texts are not analysed.
+    """
     answers = corpus.by_chunk(lambda: None, columns, answered).persist(StorageLevel.DISK_ONLY)
     found = answers.where("reason IS NULL")
     counts = found.agg(F.count("*"), F.count_if("found"), F.count_if("truncated")).first()
@@ -137,7 +142,7 @@ def _answers(corpus: Input, columns: str, answered: Callable[[Chunk], pa.RecordB
 
 
 def _batch(columns: str, order: Order, rows: Iterable[tuple[Document, AnswerRow | SimhashError]]) -> pa.RecordBatch:
-    """Return a batch of the rows of documents; a document with an error in place of a row is a refused one."""
+    """Return answers as a record batch of rows; a document with an error in place of an answer is a refused row."""
     return rows_batch(
         columns,
         [

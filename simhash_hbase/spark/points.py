@@ -1,8 +1,9 @@
 """The greedy decision in the order of the input, by rounds: which points meet, and which of them are originals.
 
 A *point* is all documents with the same fingerprint and sketch: a flood of copies is one point, named by the position
-of its first document. Points are compared by the prefixes of their rows; those of a hot prefix are divided among many
-tasks.
+of its first document. Two points meet if they have rows with one key prefix, and only such are compared. The rows of
+one prefix are a *group*. Those of a hot prefix, which very many points share, are divided into several groups, called
+cells, for many tasks.
 
 A point is an original when no earlier original is its neighbour. Each round compares the undecided points of every
 group with earlier ones that are undecided or originals. A point without such a neighbour becomes an original, one with
@@ -41,16 +42,22 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def with_points(documents: DataFrame) -> DataFrame:
-    """Return documents with the column ``point``; a document that is alone is a point of its own."""
+    """Return documents with a column ``point``: the position of the first one with the same fingerprint and sketch.
+
+    A document whose column ``alone`` is true is a point of its own.
+    """
     same = Window.partitionBy("simhash", "sketch", F.when(F.col("alone"), F.col("position")))
     return documents.withColumn("point", F.min("position").over(same))
 
 
 def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
-    """Return the rows of all points, those of one prefix together, sorted by point, without rows that meet no other."""
+    """Return the rows of points that share a key prefix with another point, sorted by prefix, cell and point.
+
+    A prefix that more than `hot` points share is divided into cells, so that several tasks compare its points.
+    """
 
     def prefixes_of(batch: pa.RecordBatch) -> NDArray[np.uint64]:
-        """Return the prefixes of points, a row a point."""
+        """Return the prefixes of points' rows, shape (points, tables and bands); `NO_PREFIX` where there is no row."""
         sketches = sketches_of(batch["sketch"], profile.bands)
         entries = Entries.of_fingerprints([""] * len(batch), unsigned(batch["simhash"]))
         sketched = replace(entries, sketches=sketches.words, shingles=sketches.shingles, bands=sketches.segments)
@@ -61,7 +68,10 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
         return batch_of(PREFIX, prefix=signed(asked[asked != NO_PREFIX]))
 
     def rows(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of points; a point of a hot prefix has one in every cell that its slot is part of."""
+        """Return the rows of points, one for each prefix; under a hot prefix, one for each cell of the point's slot.
+
+        The points of a hot prefix are divided into slots, and a cell compares two slots, or one with itself.
+        """
         asked = prefixes_of(batch)
         owners, columns = np.nonzero(asked != NO_PREFIX)
         prefixes = asked[owners, columns]
@@ -93,7 +103,7 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
 
 
 def _first_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Return for each of some sorted rows whether it is the first of its group, which shares prefix and cell."""
+    """Return a mask of the rows that are the first of their group; the rows of a group have one prefix and cell."""
     prefix, cell = integers(batch["prefix"]), integers(batch["cell"])
     first = np.ones(len(prefix), np.bool_)
     first[1:] = (prefix[1:] != prefix[:-1]) | (cell[1:] != cell[:-1])
@@ -101,7 +111,7 @@ def _first_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield sorted rows in other batches, each with all rows of its groups."""
+    """Yield sorted rows in other batches, so that all rows of one prefix and cell, a group, are in one batch."""
     group = ["prefix", "cell"]
     begun: list[pa.RecordBatch] = []  # The last group so far.
     for batch in batches:
@@ -118,7 +128,7 @@ def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def groups_of_several(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield sorted rows without those that are alone in their group."""
+    """Yield sorted rows without those that are alone in their group, the rows of one prefix and cell."""
     for batch in whole_groups(batches):
         first = np.append(_first_rows(batch), True)
         kept = np.flatnonzero(~(first[:-1] & first[1:]))
@@ -135,7 +145,7 @@ PAIRS_AT_ONCE = 1 << 18
 
 
 class Accepted(NamedTuple):
-    """Pairs of near points that the match rule accepts, by the positions of their rows."""
+    """Pairs of points that the match rule accepts as near, by the positions of their rows."""
 
     rows: NDArray[np.intp]
     others: NDArray[np.intp]
@@ -144,7 +154,7 @@ class Accepted(NamedTuple):
 
 
 class Groups:
-    """The rows of some whole groups in their order, with the columns that comparing them needs."""
+    """The rows of some groups (rows of one prefix and cell) in their order, with the columns for comparing them."""
 
     def __init__(self, batch: pa.RecordBatch, profile: Profile) -> None:
         self.points = integers(batch["point"])
@@ -163,7 +173,10 @@ class Groups:
     def compare(
         self, rows: NDArray[np.intp], left: NDArray[np.intp], right: NDArray[np.intp], order: NDArray[np.intp]
     ) -> Iterator[Accepted]:
-        """Compare each of `rows` with the rows at the places `left` to `right` of `order`; yield the accepted pairs."""
+        """Compare each of `rows` with the rows ``order[left:right]``, by its `left` and `right`.
+
+        Yield the accepted pairs.
+        """
         for at, place in expand(left, right, at_once=PAIRS_AT_ONCE):
             these, others = rows[at], order[place]
             apart = distances(self._simhashes[these], self._simhashes[others])
@@ -190,25 +203,28 @@ BLOCKERS = "target long, blocker long"
 
 
 class PointStates:
-    """The decisions on points so far, by position: who is an original, who a duplicate; sent as two bits a position."""
+    """The decisions so far, by a point's position: two masks, of the originals and of the duplicates."""
 
     def __init__(self, total: int) -> None:
         self.original = np.zeros(total + 1, np.bool_)
         self.duplicate = np.zeros(total + 1, np.bool_)
 
     def packed(self) -> tuple[bytes, bytes]:
-        """Pack the two arrays as bits, to be sent to Spark's workers."""
+        """Return the masks of originals and duplicates as bits, eight to a byte, to be sent to Spark's workers."""
         return np.packbits(self.original).tobytes(), np.packbits(self.duplicate).tobytes()
 
 
 def looked_up(packed: bytes, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return for some positions their bits of an array that `PointStates.packed` has packed."""
+    """Return for some positions the values of a mask that `PointStates.packed` has packed."""
     octets = np.frombuffer(packed, np.uint8)
     return np.asarray(octets[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1, np.bool_)
 
 
 def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[np.int64]) -> PointStates:
-    """Return the decisions on all points; those of `owned` are duplicates of documents in the index."""
+    """Return the decisions on all points; those of `owned` are duplicates of documents in the index.
+
+    `total`: the number of positions in the input.
+    """
     context = rows.sparkSession.sparkContext
     state = PointStates(total)
     state.duplicate[owned] = True
@@ -229,7 +245,11 @@ def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[
 
 
 def resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
-    """Decide, in `state`, the points whose known neighbours suffice; return whether undecided points are left."""
+    """Decide, in `state`, the points whose known neighbours suffice; return whether undecided points are left.
+
+    `blockers` has pairs of a point and an earlier neighbour, as `blockers_of` finds them. A point without a pair, or
+    with duplicates alone for neighbours, is an original; one with an original for a neighbour is a duplicate.
+    """
     # A point that no neighbour blocks is an original; positions without a point do no harm.
     blocked = np.zeros_like(state.original)
     blocked[blockers[:, 0]] = True
@@ -251,7 +271,11 @@ def resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
 
 
 def blockers_of(groups: Groups, original: bytes) -> pa.RecordBatch:
-    """Return up to `WITNESSES` earlier neighbours of the point of each undecided row, the earliest first."""
+    """Return pairs of an undecided point and an earlier neighbour, up to `WITNESSES` in each group, the earliest first.
+
+    In place of a neighbour stands `BY_ORIGINAL` if it is an original, and `AND_MORE` if not all rows were looked at.
+    `original` is the packed mask of the originals.
+    """
     is_original = looked_up(original, groups.points)
     rows = np.flatnonzero(~is_original)
     rows = rows[rows > groups.starts[groups.group[rows]]]
@@ -281,7 +305,11 @@ OWN_ORDER = 1 << 62
 
 
 def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, state: PointStates) -> DataFrame:
-    """Return for each document that is no original the near originals before it, with distance and dissimilarity."""
+    """Return for each document that is no original the near originals before it, with distance and dissimilarity.
+
+    One of them is named in the document's decision. Most of those that cannot be the best one for any document are left
+    out; see `nameable`.
+    """
     shared = rows.sparkSession.sparkContext.broadcast(state.packed())
 
     def nearest(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -318,7 +346,10 @@ def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, sta
 
 
 def with_states(documents: DataFrame, state: PointStates) -> DataFrame:
-    """Return documents with the columns ``original``, whether their point is one, and ``kept``, whether they stay."""
+    """Return documents with columns ``original`` and ``kept``: whether their point is one, and whether they stay.
+
+    Of an original point the first document stays.
+    """
     shared = documents.sparkSession.sparkContext.broadcast(state.packed())
 
     def known(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -335,10 +366,11 @@ def nameable(
     distances: NDArray[np.int32],
     dissimilarities: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Return the pairs to keep, so that every copy of a target finds its best source among those before the copy.
+    """Return which pairs of a duplicate point, the target, and a near original, the source, some copy may need.
 
-    A target keeps a source that is earlier in the input than all better ones: a Pareto front of likeness and position.
-    Around one point it has a few of hundreds of originals, and each copy of the point is joined with these few only.
+    A copy names the most similar original among those before it in the input. So a target keeps a source that is
+    earlier than all more similar ones: a Pareto front of likeness and position. Around one point it has a few of
+    hundreds of originals, and each copy of the point is joined with these few only.
     """
     order = np.lexsort((sources, dissimilarities, distances, targets))
     if not len(order):

@@ -66,7 +66,7 @@ def by_batch(frame: DataFrame, columns: str, make: Callable[[pa.RecordBatch], pa
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file of the input."""
+    """One file of the input, with its name, address, format and size."""
 
     name: str  # As ids and messages show it.
     uri: str  # As Spark opens it.
@@ -77,7 +77,10 @@ class InputFile:
 
 
 def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions) -> list[InputFile]:
-    """Return the files of an input: local ones as for every command, others by path, hidden ones left out."""
+    """Return the files of an input: local ones as every command finds them, others by Hadoop's paths.
+
+    Hidden files are left out. Files of several formats are refused.
+    """
     files = []
     for source, status in chain.from_iterable(_listed(spark, name) for name in without_markers(named, Counter())):
         path, name = status.getPath(), format_of(source, options)
@@ -97,7 +100,7 @@ def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions
 
 
 def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject]]:
-    """Yield the files that a name leads to, each with its status as Hadoop has it."""
+    """Yield the files that a name leads to, a file, a folder or a pattern, each with its status in Hadoop."""
     path = spark._jvm.org.apache.hadoop.fs.Path(name)
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     if path.toUri().getScheme() is None and system.getUri().getScheme() == LOCAL:
@@ -147,7 +150,7 @@ Split: TypeAlias = tuple[str, int]
 
 @dataclass
 class SplitRecords:
-    """The records of a split of a file, or of some of its rows."""
+    """The records of a split, a part of a file that one task reads, or of some of its rows."""
 
     split: Split
     records: Iterator[Scanned | JsonLine]
@@ -159,7 +162,7 @@ Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[SplitRecords]
 
 @dataclass(frozen=True)
 class Counted:
-    """The numbers of lines and records of a split, as a first pass has counted them."""
+    """The numbers of lines and records in a split of a file, or before it, as a first pass has counted them."""
 
     lines: int
     records: int  # Records that a sample is taken of.
@@ -167,7 +170,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class Order:
-    """The numbers of lines before each file, and of lines and records before each split."""
+    """The numbers of lines before each file and of lines and records before each split.
+
+    From them a record's position in the whole input follows.
+    """
 
     files: Mapping[str, int]  # Lines of all files before one.
     splits: Mapping[Split, Counted] = field(default_factory=dict)  # Lines of the same file, records of all files.
@@ -176,7 +182,7 @@ class Order:
 
     @classmethod
     def of(cls, files: Sequence[InputFile], counted: Mapping[Split, Counted]) -> "Order":
-        """Add up the numbers before each file and split, in the order of the files."""
+        """Return the order of an input: its numbers of lines and records, added up file by file and split by split."""
         before_file: dict[str, int] = {}
         before_split: dict[Split, Counted] = {}
         total = records = 0
@@ -190,18 +196,22 @@ class Order:
         return cls(before_file, before_split, total, records)
 
     def position(self, place: Place) -> int:
-        """Return the position of the record at a place."""
+        """Return the position in the whole input of the record at a place, a file and a line."""
         return self.files[place.file] + place.line
 
     def place(self, position: int) -> Place:
-        """Return the place of the record with a position."""
+        """Return the place, file and line, of the record with this position in the whole input."""
         starts = list(self.files.values())
         at = bisect_right(starts, position) - 1
         return Place(list(self.files)[at], position - starts[at])
 
 
 def raw_frame(spark: SparkSession, files: Sequence[InputFile], options: InputOptions) -> DataFrame:
-    """Return a frame of lines with path and first byte of their split, or of Parquet rows with path and row number."""
+    """Return the input as a frame that is not decoded: of lines, or of Parquet rows.
+
+    ``path`` is the file's; ``start`` is the first byte of a line's split, or a Parquet row's number; ``value`` is the
+    line or row.
+    """
     uris = [file.uri for file in files]
     if files[0].format == "parquet":
         frame = spark.read.option("__globPaths__", "false").parquet(*uris)
@@ -224,7 +234,11 @@ def record_reader(
     order: Order | None = None,
     readers: Mapping[str, Callable[[Stream, str, InputOptions, int], Iterator[Scanned | JsonLine]]] = LINES,
 ) -> Records:
-    """Return the function from batches of `raw_frame` to records of splits; without an order lines count from 1."""
+    """Return a function that reads batches of `raw_frame` into the records of each split.
+
+    Its lines are numbered in the whole file by `order`, without one from 1 in each split. `readers` has the function
+    for each format of lines.
+    """
     names = {key: file.name for file in files for key in file.keys}
     kind = files[0].format
 
@@ -267,7 +281,7 @@ TEXTS = "number long, text string"
 
 
 def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
-    """Return the numbers of lines and records of every split."""
+    """Return the numbers of lines and records of every split, read by `read`."""
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in read(batches):
@@ -283,7 +297,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
-    """Return the texts from which `dedup --create` would learn an idf: its reservoir chooses the same records."""
+    """Return the texts from which ``dedup --create`` on one machine would learn an idf: the same random sample."""
     sample: Reservoir[int] = Reservoir()
     for number in range(order.records):
         sample.add(number)

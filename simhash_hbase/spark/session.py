@@ -33,7 +33,7 @@ POLL_S = 1.0
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """The place where Spark runs, and its settings."""
+    """Where Spark runs, here or on a cluster, and its settings."""
 
     master: str | None = None  # None: the choice of ``spark-submit``, else this machine.
     workers: int | None = None  # Processors of this machine; None are all.

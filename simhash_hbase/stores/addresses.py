@@ -81,7 +81,7 @@ def _refuse_to_open(url: str, *_: object) -> NoReturn:
 
 
 class StoreKind(NamedTuple):
-    """One kind of store, and how its stores are made and opened."""
+    """One kind of store, such as a folder or a table in HBase, and how its stores are made and opened."""
 
     name: str
     create: Callable[[str, int | None, str | None, int | None], Store]
@@ -115,25 +115,28 @@ BEGINNINGS = tuple(f"{scheme}:{kind.slashes}" for scheme, kind in SCHEMES.items(
 
 @runtime_checkable
 class StorePlugin(Protocol):
-    """The object that an entry point of the group ``simhash_hbase.stores`` names.
+    """The object that a package with a store of its own offers, by an entry point of group ``simhash_hbase.stores``.
 
-    Its stores are of subclasses of `Store`, which has the answers of a store without a folder or a cluster.
+    Its stores are of subclasses of `Store`, whose methods answer already for stores without a folder or a cluster.
 
     The name of the entry point is the scheme of its addresses. `simhash_hbase.testing` has the tests of such a store.
     """
 
     def create(self, url: str) -> Store:
-        """Make an empty store; raises `IndexExists` where there is one."""
+        """Make the empty store that an address names, and return it; raises `IndexExists` where there is one."""
 
     def open(self, url: str, *, readonly: bool, patience_s: float | None) -> Store:
         """Open a store, perhaps for reading only; raises `IndexMissing` where there is none.
 
-        After `patience_s` seconds a server counts as unreachable; None: as the store finds right.
+        After `patience_s` seconds a server counts as unreachable; None leaves the time to the store.
         """
 
 
 def _kind_of(scheme: str) -> StoreKind | None:
-    """Return the kind of store that a scheme names, of this package or of a plugin; None for an unknown scheme."""
+    """Return the kind of store for the scheme of an address, such as ``file`` or that of a plugin.
+
+    The result is None for an unknown scheme.
+    """
     if scheme in SCHEMES or not scheme:
         return SCHEMES.get(scheme)
     plugin = offered(STORES, scheme)
@@ -164,7 +167,7 @@ Address = str | os.PathLike[str]
 
 
 def address_of(given: Address) -> str:
-    """Return an address as a string; raise `InvalidArgument` for a value that cannot be one."""
+    """Return the address of an index as a string, also if it is a path; raise `InvalidArgument` for any other value."""
     try:
         word = os.fsdecode(given)
     except TypeError as error:
@@ -186,7 +189,7 @@ def address_of(given: Address) -> str:
 
 
 def is_address(word: str) -> bool:
-    """Return whether a word is the address of an index, by its beginning."""
+    """Return whether a word begins as the address of an index does, such as ``file:`` or ``hbase://``."""
     if word.startswith(BEGINNINGS):
         return not is_service(word) or _names_a_service(word)
     scheme, colon, _ = word.partition(":")
@@ -194,12 +197,12 @@ def is_address(word: str) -> bool:
 
 
 def is_service(url: str) -> bool:
-    """Return whether an address is that of the HTTP service."""
+    """Return whether an address names an index by its HTTP service, with ``http:`` or ``https:``."""
     return SCHEMES.get(url.partition(":")[0]) is SERVICE
 
 
 def looks_like_address(word: str) -> bool:
-    """Return whether a word, where names of files may stand, too, is meant as the address of an index.
+    """Return whether a word that may also be the name of a file or page is meant as the address of an index.
 
     The address of a page or of a file of documents has a path that does not end with a slash. That of a service has no
     path, or one that ends with a slash.
@@ -214,13 +217,16 @@ def _names_a_service(url: str) -> bool:
 
 
 def folder_of(url: str) -> str | None:
-    """Return the folder that a ``file:`` address names; None of other addresses."""
+    """Return the path of the folder that a ``file:`` address names; None for other addresses."""
     kind, place = _split(url)
     return place if kind is FOLDER else None
 
 
 def check_table_options(url: str, *, regions: int | None = None, compression: str | None = None) -> None:
-    """Raise `InvalidArgument` for regions or compression with an address that is neither a table's nor a service's."""
+    """Raise `InvalidArgument` for a number of regions or a compression with an address that is not of a table in HBase.
+
+    The address of a service passes: it has an error of its own.
+    """
     kind = _split(url)[0]
     if kind not in (TABLE, SERVICE) and (regions is not None or compression is not None):
         raise InvalidArgument(f"regions and compression are for tables in HBase, not for {kind.name}:")
@@ -229,7 +235,10 @@ def check_table_options(url: str, *, regions: int | None = None, compression: st
 def create_store(
     url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
 ) -> Store:
-    """Create and return the empty store that an address names."""
+    """Create the store that an address names, and return it, empty.
+
+    `regions`, `compression` and `ttl_ms`, after which documents expire, are for a table in HBase.
+    """
     check_table_options(url, regions=regions, compression=compression)
     kind, place = _split(url)
     return kind.create(place, regions, compression, ttl_ms)
@@ -251,13 +260,13 @@ def table_of(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return an address as messages have it: without a part that may be a password."""
+    """Return an address as messages show it: without the part that may hold a password."""
     scheme, _, rest = url.partition(":")
     return f"{scheme}:…" if "@" in rest else url
 
 
 def _split(given: str) -> tuple[StoreKind, str]:
-    """Return the kind of store that an address names, and the address, or for a folder its path."""
+    """Return the kind of store that an address names, and the address, or the path of the folder for ``file:``."""
     scheme, colon, rest = given.partition(":")
     url = _shown(given)
     if not colon:

@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 class Relation(Protocol):
-    """A relation of DuckDB."""
+    """A relation of DuckDB, a table or a query, as type checkers see it."""
 
     def fetchall(self) -> list[Any]:
-        """Return all rows."""
+        """Return all rows of the relation."""
 
 
 class TableOptions(ProfileOptions, total=False):
@@ -68,7 +68,7 @@ def drop_near_duplicates(
     unreadable: Unreadable = "raise",
     **options: Any,
 ) -> Any:
-    """Leave out the rows whose text is a near copy of another row's; the decisions are those of `dedup`.
+    """Return a table without the rows whose text is a near copy of another row's; the decisions are those of `dedup`.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def mark_near_duplicates(
     index: Index | Address | None = None,
     **options: Any,
 ) -> Any:
-    """Add the decisions of `drop_near_duplicates` in four columns; it has the same parameters, result and errors.
+    """Return a table with the decisions of `drop_near_duplicates` added in four columns.
 
-    All rows stay; those that cannot be decided get nulls, and a warning.
+    Parameters, result and errors are the same. All rows stay; those that cannot be decided get nulls, and a warning.
 
     Notes
     -----
@@ -201,7 +201,7 @@ def mark_passages(
     same: str | None = None,
     **options: Any,
 ) -> Any:
-    """Add the spans of each text that stand in other documents of an index; they are those of `Index.passages`.
+    """Return a table with the spans of each text that other documents of an index contain, too; see `Index.passages`.
 
     All rows stay; those without a usable text get nulls, and a warning. Nothing is written to the index.
 

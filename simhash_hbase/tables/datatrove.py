@@ -1,4 +1,4 @@
-"""A filter for datatrove's pipelines: of near copies one document goes on, whichever task has it."""
+"""A filter for datatrove's pipelines: of near copies one document goes on, in whichever task it is."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -84,19 +84,19 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         self._batch = batch
 
     def run(self, data: Any, rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ANN401 - no types
-        """Yield the documents of a task that pass; the index is opened in its process for that time."""
+        """Yield the documents of a task that go on in the pipeline; the index is open meanwhile."""
         readonly = self._action == "ask"
         with open_index(self._url, collection=self._collection, readonly=readonly) as self._index:
             yield from super().run(data, rank, world_size)
         del self._index
 
     def filter(self, doc: Any) -> FilterResult:  # noqa: ANN401 - datatrove has no types
-        """Return whether a document goes on, or False with the reason why not."""
+        """Return True for a document that goes on in the pipeline, or False with the reason why not."""
         [verdict] = self.filter_batch([doc])
         return verdict
 
     def filter_batch(self, batch: Sequence[Any]) -> list[FilterResult]:
-        """Return for each document of a batch whether it goes on, or False with the reason why not."""
+        """Return for each document of a batch True if it goes on in the pipeline, or False with the reason why not."""
         agree = self._index.profile.agree
         given = ((doc.id, doc.text, agreed_metadata(doc.metadata, agree)) for doc in batch)
         claim = partial(self._index.claim_many, batch=self._batch)

@@ -1,4 +1,4 @@
-"""The decisions on the rows of a table: the requests of `drop_near_duplicates` and `mark_near_duplicates`."""
+"""Near-duplicate decisions on the rows of a table, for `drop_near_duplicates` and `mark_near_duplicates`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -33,13 +33,13 @@ Unreadable = Literal["raise", "keep", "drop"]
 
 
 def check_unreadable(unreadable: str) -> None:
-    """Raise `InvalidArgument` unless the treatment of documents that cannot be decided is a known one."""
+    """Raise `InvalidArgument` unless the parameter ``unreadable`` is ``raise``, ``keep`` or ``drop``."""
     if unreadable not in get_args(Unreadable):
         raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
 
 
 def _first_ones(records: Iterable[Record], refused: Refused) -> Iterator[Document]:
-    """Yield the documents whose ids have not come before; refuse the others."""
+    """Yield the documents among records whose ids have not come before; refuse the other records."""
     unique_ids = corpus.documents.UniqueIds(refused.add, reason=_repeated_row)
     for record in records:
         if isinstance(record, Reject):
@@ -88,7 +88,10 @@ class DedupRequest(TableRequest[Decision]):
             raise InvalidArgument(f"the index has its own profile: leave out {', '.join(self.profile)}")
 
     def input_options(self, id_field: str) -> InputOptions:
-        """Return the options that read rows, with the field about which near copies must agree, and the preference."""
+        """Return how rows are read: their columns, the field on which near copies must agree, and the preference.
+
+        The preference says which one of near copies stays.
+        """
         return InputOptions(
             id_field=id_field,
             text_field=self.text,
@@ -98,15 +101,18 @@ class DedupRequest(TableRequest[Decision]):
         )
 
     def keeps(self, result: Decision | None) -> bool:
-        """Return whether a row stays: an original, or a refused one that is kept."""
+        """Return whether a row stays in the table: an original, or a refused one if these are kept."""
         return self.unreadable == "keep" if result is None else result.is_original
 
     def values(self, result: Decision) -> Sequence[object]:
-        """Return the values that a decision puts into the columns of `MARKS`."""
+        """Return a row's values for the columns of `MARKS`, from the decision about it."""
         return result.of, result.distance, result.similarity, result.of or result.id
 
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, Decision]]:
-        """Yield row numbers, ascending, with decisions; refused rows have none, and a warning counts them."""
+        """Yield row numbers, ascending, with the decisions on them.
+
+        A row that cannot be decided is refused: none is yielded for it, and a warning at the end counts such rows.
+        """
         refused = Refused("decision", advice=_ADVICE if self.unreadable == "raise" else None)
         with self.opened(read, rows) as index:
             self.agree = index.profile.agree
@@ -151,7 +157,7 @@ class DedupRequest(TableRequest[Decision]):
                 yield from zip((document.place.line for document in documents), decisions, strict=True)
 
     def _claimed(self, index: Index, records: Iterable[Record], refused: Refused) -> Iterator[tuple[int, Decision]]:
-        """Yield row numbers with the decisions of a service, which claims the rows."""
+        """Yield row numbers with decisions by claiming the rows in an index that is reached by its HTTP service."""
         if self.exact:
             raise InvalidArgument("exact needs the address of the index itself, not of a service")
         if self.keep.by != "first":
@@ -161,7 +167,10 @@ class DedupRequest(TableRequest[Decision]):
         yield from refused.results(chain.from_iterable(claimed))
 
     def opened(self, read: Read, rows: int | None = None) -> AbstractContextManager[Index]:
-        """Open the index, or make a temporary one, whose idf is learned from the table as `dedup --create` does."""
+        """Open the index that the caller named, or else make a temporary one.
+
+        Its idf is learned from the table, as ``dedup --create`` does.
+        """
         if self.index is not None:
             return opened(self.index)
         profile, sample = dict(self.profile), corpus.sample.TextSample()

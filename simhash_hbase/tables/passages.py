@@ -1,4 +1,4 @@
-"""The passages of the texts of a table that stand in other documents: the request of `mark_passages`."""
+"""Passages of a table's texts that other documents contain, too, for `mark_passages`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from simhash_hbase.tables.request import Read, Refused, TableRequest, opened
 
 
 def _column_type(shape: described.Type) -> pa.DataType:
-    """Return the Arrow type of a column for values whose shape in JSON is described."""
+    """Return the Arrow type of a column whose values msgspec describes, such as a list of objects."""
     match shape:
         case described.StructType(fields=fields):
             return pa.struct([(field.encode_name, _column_type(field.type)) for field in fields])
@@ -54,7 +54,7 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         self._search = search
 
     def input_options(self, id_field: str) -> InputOptions:
-        """Return the options that read rows, with the metadata field in which other documents have to be the same."""
+        """Return how rows are read: their columns, and the metadata field whose value other documents must share."""
         return InputOptions(
             id_field=id_field,
             text_field=self.text,
@@ -63,7 +63,10 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         )
 
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, PassagesAnswer]]:
-        """Yield row numbers, ascending, with passages; refused rows have none, and a warning counts them."""
+        """Yield row numbers, ascending, with the passages of their texts.
+
+        A row without a usable text is refused: none is yielded for it, and a warning at the end counts such rows.
+        """
         refused = Refused("passages")
         with opened(self.index, readonly=True) as index:
             check_kept(index.profile)
@@ -77,6 +80,6 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
         refused.warn()
 
     def values(self, result: PassagesAnswer) -> Sequence[object]:
-        """Return the values that an answer puts into the columns of `COLUMNS`."""
+        """Return a row's values for the columns of `COLUMNS`, from the passages found in its text."""
         record = REPEATED.write(result)
         return [record[name] for name in COLUMNS.names]

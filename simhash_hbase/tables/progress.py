@@ -1,4 +1,4 @@
-"""Progress of the decisions on a table, on standard error: a bar for people, lines in a log."""
+"""Progress of the work on a table, on standard error: a bar for people, lines in a log."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,10 @@ BAR_EVERY_S = 0.1
 def show_progress(
     name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
 ) -> Iterator[Meter]:
-    """Begin a task that a bar shows on a terminal and in a notebook, elsewhere a line a minute and one at its end."""
+    """Show the progress of a task within the block: on a terminal and in a notebook a bar, elsewhere lines.
+
+    There is a line a minute and one at the end. The meter that the block gets takes the numbers.
+    """
     console = Console(stderr=True)
     begin = monotonic()
 
@@ -41,7 +44,7 @@ def show_progress(
 
 
 class _Throttled:
-    """A meter that draws its count at most once in `every_s` seconds, and the last count at the end."""
+    """A meter that draws its count at most once in `every_s` seconds, and its last count at the end."""
 
     def __init__(self, draw: Callable[[int], None], every_s: float) -> None:
         self._draw = draw
@@ -50,12 +53,12 @@ class _Throttled:
         self._count = 0
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Draw a count if the last one was drawn long enough ago."""
+        """Draw a count if the last one was drawn at least `every_s` seconds ago."""
         self._count = count
         if monotonic() - self._last_s >= self._every_s:
             self._last_s = monotonic()
             self._draw(count)
 
     def end(self) -> None:
-        """Draw the last count."""
+        """Draw the last count, however soon after the one before."""
         self._draw(self._count)

@@ -1,4 +1,4 @@
-"""A caller's request about a table: its columns, the records of its rows, and the rows that are refused."""
+"""What a caller asks about a table: its columns, the records of its rows, and the rows that are refused."""
 
 import sys
 import warnings
@@ -34,7 +34,7 @@ _TEXTS = (
 
 
 def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
-    """Raise `InvalidArgument` where a column holds no strings, nor integers where these are ids."""
+    """Raise `InvalidArgument` unless a column holds strings, or, where `integers` allows them as ids, integers."""
     values = _values(kind)
     if any(is_it(values) for is_it in _TEXTS) or (integers and pa.types.is_integer(values)):
         return
@@ -47,7 +47,7 @@ def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
 
 
 def _values(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column's values, without a dictionary or run-end encoding or an extension type."""
+    """Return the type of a column's values: of an encoded column or an extension type, the type underneath."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _values(kind.value_type)
     return _values(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else kind
@@ -61,11 +61,14 @@ _PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 class RefusedRows(UserWarning):
-    """Rows have no decision, or no passages: a text is missing or empty, or an id came before."""
+    """Warns of rows that have no decision, or no passages: a text is missing or empty, or an id came before."""
 
 
 class Refused:
-    """Counts refused rows to warn of them, or raises at the first one."""
+    """Counts rows that cannot be worked on, such as those without a text, to warn of them at the end.
+
+    If the caller wants an error, it raises one at the first such row.
+    """
 
     def __init__(self, lack: str, *, advice: str | None = None) -> None:
         self._count, self._first = 0, ""
@@ -73,7 +76,7 @@ class Refused:
         self._advice = advice
 
     def add(self, reject: Reject) -> None:
-        """Count a refused row; raise `InvalidArgument` instead if there is an advice."""
+        """Count a row that cannot be worked on; raise `InvalidArgument` instead if the caller wants an error."""
         reason = f"row {reject.place.line}: {reject.reason}"
         if self._advice is not None:
             raise InvalidArgument(f"{reason}; {self._advice}")
@@ -81,7 +84,10 @@ class Refused:
         self._first = self._first or reason
 
     def results(self, outcomes: Iterable[tuple[Document, T | SimhashError]]) -> Iterator[tuple[int, T]]:
-        """Yield row numbers with results; a retryable error in place of a result is raised, another refuses the row."""
+        """Yield row numbers with results, from documents with results or errors.
+
+        An error that may be retried is raised; any other one refuses its row.
+        """
         for document, outcome in outcomes:
             if not isinstance(outcome, SimhashError):
                 yield document.place.line, outcome
@@ -91,7 +97,7 @@ class Refused:
                 self.add(Reject(document.place, str(outcome), b""))
 
     def warn(self) -> None:
-        """Warn of the counted rows, at the line from which the package was called."""
+        """Warn once of all counted rows, as if at the line of the caller's program that called this package."""
         if not self._count:
             return
         frame, level = sys._getframe(), 1
@@ -102,18 +108,18 @@ class Refused:
 
 
 def check_number(name: str, number: object) -> None:
-    """Raise `InvalidArgument` unless an option is a number from 1."""
+    """Raise `InvalidArgument` unless an option is an integer of at least 1."""
     if not isinstance(number, int) or number < 1:
         raise InvalidArgument(f"{name} is {number!r}: wanted a number from 1")
 
 
 def opened(index: Index | Address, *, readonly: bool = False) -> AbstractContextManager[Index]:
-    """Return the index at an address, closed at the end of the block; one that the caller has opened stays open."""
+    """Return a block with an index: one at an address is closed at its end, one that the caller opened stays open."""
     return nullcontext(index) if isinstance(index, Index) else open_index(index, readonly=readonly)
 
 
 class TableRequest(ABC, Generic[T]):
-    """One call with a table: its columns and options, and the results for the rows.
+    """One call with a table, such as `mark_passages`: its columns and options, and the results for the rows.
 
     All that does not depend on the table is checked on construction.
     """
@@ -145,33 +151,36 @@ class TableRequest(ABC, Generic[T]):
 
     @abstractmethod
     def input_options(self, id_field: str) -> InputOptions:
-        """Return the options that read rows as records whose id is in a field."""
+        """Return the options that read rows as records with the id in the field `id_field`."""
 
     @abstractmethod
     def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, T]]:
-        """Yield row numbers, ascending, with results; refused rows have none, and a warning counts them."""
+        """Yield row numbers, ascending, with the results for them; a warning at the end counts the rows without one.
+
+        `read` returns the table's batches anew at each call; `rows` is their number of rows, None if it is not known.
+        """
 
     @abstractmethod
     def values(self, result: T) -> Sequence[object]:
         """Return the values of a result for the columns that are added to its row."""
 
     def keeps(self, result: T | None) -> bool:
-        """Return whether a row stays where no columns are added; a refused row has no result."""
+        """Return whether a row stays in a request that adds no columns; for a refused row the result is None."""
         return True
 
     @property
     def _id_field(self) -> str:
-        """The name of the field with the id: that of a column, or a made-up one for the row number."""
+        """The field of a record that has the row's id: a column's name, or a made-up one for the row's number."""
         return f"number of {self.text}" if self.id is None else self.id
 
     @property
     def columns(self) -> list[str]:
-        """The names of the table's columns that are read."""
+        """The names of the table's columns that the request reads."""
         fields = self.input_options(self._id_field).record_fields
         return [name for name in fields if self.id is not None or name != self._id_field]
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise `InvalidArgument` for a table that lacks the columns, or whose columns have other types."""
+        """Raise `InvalidArgument` for a table that lacks a column of the request, or has one of another type."""
         self._names = self._names or schema.names
         for name in self.columns:
             if name not in schema.names:
@@ -182,7 +191,10 @@ class TableRequest(ABC, Generic[T]):
                 check_type(name, schema.field(name).type, integers=name != self.text)
 
     def records(self, name: str, read: Read, rows: int | None) -> Iterator[Record]:
-        """Yield the rows as records; the meter `name` shows how many of `rows` are read."""
+        """Yield the rows as records (documents and refused rows) with a meter of how many of `rows` are read.
+
+        `name` is the meter's.
+        """
         options = self.input_options(self._id_field)
         build, row = Builder(options).build, 0
         with self.meter(name, rows, noun="rows") as meter:

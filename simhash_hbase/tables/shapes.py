@@ -1,4 +1,4 @@
-"""The types of tables, each read as Arrow batches and given back as its own; no library of theirs is imported."""
+"""The types of tables, each read as Arrow batches and given back in its own type; their libraries are not imported."""
 
 import sys
 import tempfile
@@ -19,7 +19,10 @@ T = TypeVar("T")
 
 
 def give_back(rows: "ArrowRows | _WholeTable", results: Sequence[T | None], request: TableRequest[T]) -> Any:  # noqa: ANN401 - the type of the table
-    """Return the rows that stay, or all rows with their results in columns; a refused row has none."""
+    """Return the rows that stay, or, if the request adds columns, all rows with their results in these.
+
+    `results` has one for each row, None for a refused row, whose added columns are null.
+    """
     if request.added is None:
         kept = [at for at, result in enumerate(results) if request.keeps(result)]
         return rows.taken(np.array(kept, np.int64))
@@ -29,7 +32,7 @@ def give_back(rows: "ArrowRows | _WholeTable", results: Sequence[T | None], requ
 
 
 def result_schema(schema: pa.Schema, request: TableRequest[Any]) -> pa.Schema:
-    """Return the columns of a request's result; raise where the table lacks a needed column or a new name is taken."""
+    """Return the columns of a request's result; raise where the table lacks a needed column or has an added one."""
     request.check(schema)
     if request.added is None:
         return schema
@@ -39,7 +42,7 @@ def result_schema(schema: pa.Schema, request: TableRequest[Any]) -> pa.Schema:
 
 
 class ArrowRows(NamedTuple):
-    """Rows of a pyarrow Table."""
+    """Rows of a pyarrow Table, to be selected or to get more columns."""
 
     table: pa.Table
 
@@ -54,7 +57,7 @@ class ArrowRows(NamedTuple):
             return pa.concat_tables(slices) if slices else self.table.slice(0, 0)
 
     def beside(self, marks: pa.Table) -> pa.Table:
-        """Return the table with these columns after its own."""
+        """Return the table with the columns of `marks` after its own."""
         table = self.table
         for field, column in zip(marks.schema, marks.columns, strict=True):
             table = table.append_column(field, column)
@@ -62,7 +65,7 @@ class ArrowRows(NamedTuple):
 
 
 def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableRequest[T]) -> Iterator[pa.Table]:
-    """Yield a table for each record batch as it is read, with the results of its rows; see `give_back`."""
+    """Yield for each record batch, as it is read, a table with the results of its rows; see `give_back`."""
     with _readers(schema, batches, request) as (ahead, behind):
         results, start = request.results(ahead), 0
         following = next(results, None)
@@ -79,7 +82,10 @@ def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableR
 def _readers(
     schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableRequest[Any]
 ) -> Iterator[tuple[Read, Iterable[pa.RecordBatch]]]:
-    """Yield two readers of a stream: for the results, which runs ahead, and for the rows to be given back."""
+    """Yield two readers of a stream: one for the request, which runs ahead, and one for the rows to be given back.
+
+    If the request reads all rows before its first result, they are kept in a temporary file.
+    """
     if not request.rereads:
         ahead, behind = tee(batches)
         yield lambda: (batch.select(request.columns) for batch in ahead), behind
@@ -101,7 +107,7 @@ BATCH_ROWS = 1_000
 
 
 class _WholeTable(NamedTuple):
-    """A table whose rows are all there, with functions that read, select and extend it in its own type."""
+    """A table that is no stream, with functions that read columns, select rows and add columns in its own type."""
 
     schema: pa.Schema
     rows: int
@@ -111,7 +117,7 @@ class _WholeTable(NamedTuple):
 
 
 def apply(table: Any, request: TableRequest[T]) -> Any:  # noqa: ANN401 - of the type of the table
-    """Return a table in its own type with a request's results: with fewer rows, or with more columns."""
+    """Return the result of a request about a table, in the table's own type: with fewer rows, or with more columns."""
     kinds = [(each.__module__.partition(".")[0], each.__name__) for each in type(table).__mro__]
     # For a subclass, such as geopandas' frames, library and name of the type that it extends.
     library, kind = next((kind for kind in kinds if kind in _WHOLE), kinds[0])
@@ -187,7 +193,7 @@ def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
 
 
 def _list(given: list[Any]) -> _WholeTable:
-    """Return a list as a table: dictionaries are rows, and strings rows of a column called text."""
+    """Return a list as a table: dictionaries are its rows, and so are strings, in one column named ``text``."""
     rows = [{"text": item} if isinstance(item, str) else item for item in given]
     if not all(isinstance(row, Mapping) for row in rows) or len({isinstance(item, str) for item in given}) > 1:
         kinds = " and ".join(sorted({type(item).__name__ for item in given}))
@@ -210,7 +216,7 @@ def _list(given: list[Any]) -> _WholeTable:
 
 @contextmanager
 def _of_one_type(columns: Iterable[tuple[str, Iterable[Any]]]) -> Iterator[None]:
-    """Raise errors of pyarrow about columns of Python's own objects as `InvalidArgument`."""
+    """Raise `InvalidArgument` in place of pyarrow's errors about columns of Python objects, within the block."""
     try:
         yield
     except pa.ArrowException as error:
@@ -239,7 +245,7 @@ def _dataset(dataset: Any) -> _WholeTable:  # noqa: ANN401 - datasets is not imp
 
 
 def _iterable(dataset: Any, request: TableRequest[Any]) -> Any:  # noqa: ANN401 - datasets is not imported
-    """Return an iterable data set that computes the results anew each time it is read."""
+    """Return a Hugging Face iterable data set with the request's results, computed anew each time it is read."""
     library = sys.modules["datasets"]
     try:
         dataset = dataset if dataset.features else dataset._resolve_features()

@@ -1,4 +1,4 @@
-"""The contract of every store: block rows, cells and their timestamps, compare-and-set, transactions, and the end."""
+"""The contract of every store, as tests: block rows, cells and timestamps, compare-and-set, transactions, closing."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -56,7 +56,7 @@ AFTER = ([(1, 1), (2, 2)], [(b"new", b"v"), (b"old", b"w"), (b"swap", b"x")])
 
 
 class StoreContract:
-    """Tests of a store: a subclass has a fixture ``store``, an empty one that is closed at the end."""
+    """Tests that every store must pass; a subclass has a fixture ``store``, an empty one that is closed at the end."""
 
     @pytest.fixture
     def edges(self, store):
@@ -327,11 +327,11 @@ class StoreContract:
 
 
 class TransactionContract:
-    """Tests of a store that is `Transactional`: a subclass has the fixture ``store`` of `StoreContract`."""
+    """Tests that a store with transactions must pass, a `Transactional`; the fixture is that of `StoreContract`."""
 
     @pytest.fixture
     def transactional_store(self, store):
-        """Return a store with transactions."""
+        """Return the fixture ``store`` after a check that it has transactions."""
         assert isinstance(store, Transactional)
         return store
 

@@ -1,4 +1,4 @@
-"""One LMDB environment: how it is opened, its databases, its transactions, and its memory map, which grows."""
+"""One LMDB environment, the files of a folder: how it is opened, its databases, transactions and memory map."""
 
 import mmap
 import os
@@ -31,7 +31,7 @@ MOST_READERS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddedOptions:
-    """Choices for one folder, the same for all who use it in one process."""
+    """How one folder is opened, such as whether commits wait for the disk; the same for all its users in a process."""
 
     map_bytes: int = DEFAULT_MAP_BYTES
     """Address space to start with; it grows when half of it is used. Where the system grants less, less is taken."""
@@ -58,7 +58,10 @@ PAUSE_S = 0.002
 
 
 def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[Any, bool]:
-    """Open the environment of a folder; return also whether its reads are invisible to writers."""
+    """Open the LMDB environment of a folder; return also whether writers do not see that it is read.
+
+    That is so where the folder's lock file cannot be written to.
+    """
     size, lock = options.map_bytes, True
     while True:
         try:
@@ -93,10 +96,11 @@ def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[An
 
 
 def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN401 - lmdb has no precise types
-    """Call a function with a transaction, and return its result unless a writer has reused pages meanwhile.
+    """Return the result of `look`, called with a read transaction that no writer has disturbed.
 
     A writer that does not see the reader may reuse pages while they are read. The number of commits since the
-    transaction began shows whether that can have happened; the read is then repeated.
+    transaction began shows whether that can have happened; `look` is then called again. `StoreBusy` is raised after
+    `UNDISTURBED_S`.
     """
     until = time.monotonic() + UNDISTURBED_S
     while True:
@@ -123,7 +127,7 @@ _REMEDY = "restore a backup, or make the index again"
 
 
 class Environment:
-    """The environment of one folder in one process, shared by all its stores and threads.
+    """The LMDB environment of one folder in one process, shared by all its stores and threads.
 
     A thread inside `transaction` reads and writes within it; others read committed data and wait to write.
     """
@@ -153,11 +157,11 @@ class Environment:
             self._follow(self._fill_up)
 
     def drop_inherited(self) -> None:
-        """Close a forked child's copy of its parent's environment."""
+        """Close a forked child's copy of the environment that its parent has open; the parent's own stays open."""
         self._env.close()
 
     def make_databases(self, transaction: Transaction) -> None:
-        """Make all databases within a transaction."""
+        """Make all databases of a new index, within a transaction."""
         self.databases = self._handles(transaction, create=True)
 
     def open_databases(self) -> None:
@@ -170,7 +174,10 @@ class Environment:
             self.databases = self._follow(lambda: self._handles(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction for reading, and return its result; repeat when the map has moved."""
+        """Return the result of `look`, called with a read transaction.
+
+        It is called again if another process has grown the memory map.
+        """
         with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 return look(self._open)
@@ -191,7 +198,10 @@ class Environment:
                         raise
 
     def write(self, change: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction, commit it, and return the result; repeat when the map had to grow."""
+        """Return the result of `change`, called with a transaction that is then committed.
+
+        It is called again, in a new transaction, when the memory map was full and had to grow.
+        """
         with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 try:
@@ -217,7 +227,10 @@ class Environment:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Gather all transactions of this thread inside the block in one, if the map has room for many."""
+        """Write all transactions of this thread inside the block as one, which is committed at the end of the block.
+
+        Where the memory map has too little room for that, each is committed by itself.
+        """
         if self._owner == get_ident():
             raise InvalidArgument("this thread gathers transactions already: groups do not nest")
         # A group copies each page that it touches.
@@ -242,7 +255,8 @@ class Environment:
     def _release_pages(self) -> None:
         """Commit a transaction that changes nothing, so that the next one may reuse the pages that the last one freed.
 
-        A group replaces nearly all pages. Without this, a file has room for three times those in force.
+        The transaction of `gathered` replaces nearly all pages. Without this, a file would have room for three times
+        the pages that are in use.
         """
 
         def rewrite_first_cell(transaction: Transaction) -> int | None:
@@ -254,9 +268,9 @@ class Environment:
             self._filter = known[0], number
 
     def _current_filter(self) -> BloomFilter | None:
-        """Return a filter of the prefixes and keys that the open transaction sees; None where they are not known.
+        """Return a Bloom filter of the prefixes and keys that the open transaction sees; None where they are not known.
 
-        They are known in a new index, and go on to be known while no other transaction is committed between groups.
+        They are known in a new index, and as long as nobody but `gathered` commits transactions.
         """
         known, self._filter = self._filter, None
         if not self._count_entries():
@@ -264,27 +278,27 @@ class Environment:
         return known[0] if known is not None and known[1] + 1 == self._open.id() else None
 
     def _count_entries(self) -> int:
-        """Count the block rows and document cells that the open transaction sees."""
+        """Return how many entries the open transaction sees: rows that lead to fingerprints, and documents' cells."""
         counted = (self._open.stat(self.databases[family]) for family in (FAMILY_BLOCKS, FAMILY_DOCUMENTS))
         return sum(int(database["entries"]) for database in counted)
 
     @property
     def memtable(self) -> Memtable | None:
-        """The memtable of this thread, with its writes, while it gathers transactions; else None."""
+        """The memtable: the writes that wait in memory while this thread gathers transactions, else None."""
         return self._memtable if self._owner == get_ident() else None
 
     def write_memtable(self) -> None:
-        """Write the memtable, if there is one, to the databases: for calls that read only these."""
+        """Write what waits in memory, the memtable, to the databases, before a call that reads only these."""
         memtable = self.memtable
         if memtable is not None and not memtable.is_empty:
             self.write(lambda transaction: memtable.write(transaction, self.databases))
 
     def is_awaited(self) -> bool:
-        """Return whether another thread or process waits to write."""
+        """Return whether another thread or process waits for its turn to write."""
         return self._turn.is_awaited()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a block in which this thread's reads and writes are one transaction, or part of a gathered one."""
+        """Return a block in which this thread's reads and writes are one transaction, or part of that of `gathered`."""
         if self._owner != get_ident():
             return self._alone()
         if self._memtable is None:
@@ -327,11 +341,11 @@ class Environment:
 
     @property
     def map_bytes(self) -> int:
-        """The size of the memory map."""
+        """The size of the memory map, in bytes."""
         return int(self._env.info()["map_size"])
 
     def copy(self, destination: str, target: str) -> None:
-        """Write a compact copy of all committed data into an empty folder; errors name it `target`."""
+        """Write a compact copy of all committed data into the empty folder `destination`; errors name it `target`."""
 
         def copy() -> None:
             with self._gate:
@@ -341,9 +355,10 @@ class Environment:
             self._follow(copy)
 
     def check_readable(self) -> None:
-        """Raise `CorruptIndex` if a page is damaged, which another process reads: damage may end it by a signal.
+        """Read all pages of the folder in another process, and raise `CorruptIndex` if one is damaged.
 
-        Most errors of the driver are not reported: the caller gets them itself when it reads.
+        Reading a damaged page may end a process by a signal. Most errors of the driver are not reported: the caller
+        gets them itself when it reads.
         """
         lock = "no lock" if self._unseen else "lock"
         asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock, *DATABASES]
@@ -377,7 +392,7 @@ class Environment:
         }
 
     def _follow(self, call: Callable[[], T]) -> T:
-        """Make a call and return its result; repeat it in a larger map when another process has grown the file."""
+        """Return the result of a call; repeat it in a larger memory map when another process has grown the file."""
         while True:
             try:
                 return call()
@@ -385,7 +400,7 @@ class Environment:
                 self._move_map(0)
 
     def _fill_up(self) -> None:
-        """Make the file as long as LMDB believes it is: touching a page beyond its end would kill the process.
+        """Make the data file as long as LMDB believes it is: touching a page beyond its end would kill the process.
 
         LMDB may itself leave the last pages unwritten, so a short file alone proves nothing. A truncated one is left as
         it is.
@@ -407,14 +422,14 @@ class Environment:
         return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])
 
     def check_permission(self) -> None:
-        """Raise `StoreReadonly` where the files may not be written to."""
+        """Raise `StoreReadonly` where this user may not write to the index's files."""
         if not self.writable:
             raise StoreReadonly(f"{self.path}: no write permission on its files")
 
     def _begin(self) -> Transaction:
         """Begin and return a transaction for writing, in a map of which at most half is used, as long as it can grow.
 
-        The caller has the turn.
+        The caller holds `WriteTurns`, so no other thread writes.
         """
         self.check_permission()
         while True:
@@ -430,7 +445,7 @@ class Environment:
             return self._env.begin(write=True)
 
     def _full(self) -> StoreBusy | StoreFull:
-        """Return the error of a transaction that the map has no room for."""
+        """Return the error for a transaction that the memory map has no room for; the map grows when it has ended."""
         # The map cannot grow under an open transaction: it grows at the end of the block.
         self._outgrown = self.map_bytes
         if self._memtable is not None:
@@ -445,13 +460,16 @@ class Environment:
         self._move_map(2 * outgrown)
 
     def _move_map(self, size: int) -> None:
-        """Resize the map; 0 takes the size that another process has given it."""
+        """Resize the memory map to some bytes while nobody reads.
+
+        0 takes the size that another process has given it.
+        """
         with self._turn(), self._gate.alone():
             self._env.set_mapsize(size)
 
 
 def _has_address_space(size: int) -> bool:
-    """Return whether the system grants this much address space.
+    """Return whether the system grants this process so many more bytes of address space.
 
     When `set_mapsize` fails, LMDB is left without a map and the next read kills the process.
     """

@@ -43,7 +43,11 @@ def index_around(path: str) -> str | None:
 
 
 def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environment:
-    """Return the open environment of a folder: with `create` of a new index, else of an index that must be there."""
+    """Open the environment of a folder, check that it is an index by the mark in it, and return it.
+
+    With `create` a new index is begun and marked; raises `IndexExists` where there is one, without it `IndexMissing`
+    where there is none.
+    """
     with lmdb_errors(path):
         if create:
             if os.path.lexists(path) and not os.path.isdir(path):
@@ -99,7 +103,7 @@ def _check_mark(environment: Environment, transaction: Transaction) -> None:
 
 
 def _unmarked(environment: Environment, transaction: Transaction) -> SimhashError:
-    """Return the error for databases without the mark: those of a damaged index, or of another program."""
+    """Return the error for an LMDB environment without the mark of an index: it is damaged, or another program's."""
     entries = transaction.stat()["entries"]
     with transaction.cursor() as cursor:
         # Not more than there should be: damaged pages may lead in a circle.
@@ -120,7 +124,7 @@ _NO_TEST_FILE = (errno.EACCES, errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 
 
 def check_writable(environment: Environment) -> None:
-    """Raise `StoreReadonly` or `StoreFull` where a commit would fail."""
+    """Raise `StoreReadonly` or `StoreFull` where a commit would fail for lack of permission or room."""
     path = environment.path
     environment.check_permission()
     with lmdb_errors(path):
@@ -155,7 +159,7 @@ _inherited: list[Environment] = []
 def acquire(path: str, options: EmbeddedOptions, *, create: bool = False, readonly: bool = False) -> Environment:
     """Return the environment of a folder: the one that this process has open already, or else a new one.
 
-    For writing, no link of another user in a folder like ``/tmp`` is followed.
+    Each caller must `release` it. For writing, no link of another user in a folder like ``/tmp`` is followed.
     """
     if not readonly:
         check_links(path)
@@ -173,7 +177,7 @@ def acquire(path: str, options: EmbeddedOptions, *, create: bool = False, readon
 
 
 def release(environment: Environment) -> None:
-    """Release an environment; its last user closes it."""
+    """Give back an environment of `acquire`, which is closed when its last user does so."""
     with _lock:
         if _shared.get(environment.path) is not environment:
             return
@@ -200,7 +204,7 @@ _PARTIAL = ".partial-"
 
 
 def new_partial(target: str) -> str:
-    """Make the folder, beside the target, into which a copy is written, and return its path."""
+    """Make a temporary folder beside the target of a copy, to be written to and then renamed, and return its path."""
     folder, name = os.path.split(target)
     # Importing tempfile takes longer than a look-up.
     from tempfile import mkdtemp  # noqa: PLC0415
@@ -209,7 +213,7 @@ def new_partial(target: str) -> str:
 
 
 def copied_bytes(destination: str) -> int:
-    """Return the number of bytes written so far of a copy to a destination."""
+    """Return the number of bytes written so far of a copy that is under way to a destination."""
     partial = f"{glob.escape(os.path.abspath(destination))}{_PARTIAL}*"
     found = 0
     for path in glob.glob(os.path.join(partial, "*")):

@@ -1,4 +1,4 @@
-"""A Bloom filter of the keys in a folder: most keys of a new document are not there, and need no search."""
+"""A Bloom filter of the keys in a folder: most keys of a new document are not stored yet, and need no search."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _IN_WORD = U64((1 << _WORD_BITS) - 1)
 class BloomFilter:
     """A Bloom filter: a set of numbers that has all that were added, and seems to have some others.
 
-    It grows by layers, each larger than the one before, as the scalable Bloom filters of Almeida, Baquero, Preguiça and
+    Numbers have 64 bits. The filter grows by layers, each larger than the one before, as the scalable Bloom filters of Almeida, Baquero, Preguiça and
     Hutchison (2007) do.
     """
 
@@ -34,7 +34,7 @@ class BloomFilter:
         self._layers[-1].add(numbers)
 
     def may_hold(self, numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return for each of some numbers whether it may have been added."""
+        """Return for each of some numbers False if it was never added, True if it may have been."""
         last, *others = reversed(self._layers)
         found = last.may_hold(numbers)
         for layer in others:
@@ -56,7 +56,7 @@ class _Layer:
         return self._room <= 0
 
     def add(self, numbers: NDArray[np.uint64]) -> None:
-        """Add numbers to the set."""
+        """Add numbers to the layer."""
         self._room -= len(numbers)
         places, masks = self._slots(numbers)
         self._words[places] |= masks
@@ -66,7 +66,7 @@ class _Layer:
         np.bitwise_or.at(self._words, places[lacking], masks[lacking])
 
     def may_hold(self, numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return for each of some numbers whether it may have been added."""
+        """Return for each of some numbers False if it was never added, True if it may have been."""
         places, masks = self._slots(numbers)
         return np.asarray(self._words[places] & masks == masks)
 
@@ -80,5 +80,5 @@ class _Layer:
 
 
 def key_numbers(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return a number for each key of a cell, for a `BloomFilter`: its hash, which other processes do not share."""
+    """Return a number for each key of a cell, to be put into a `BloomFilter`: its hash, which only this process has."""
     return np.fromiter(map(hash, keys), np.int64, len(keys)).view(U64)

@@ -46,12 +46,15 @@ class lmdb_errors:
     __slots__ = ("_path", "_target")
 
     def __init__(self, path: str, target: str = "") -> None:
-        """Take the folder that errors name, and the folder that is written to, if that is another one."""
+        """Take the folder that errors name.
+
+        `target` is the folder that is written to, if that is another one, as in a copy.
+        """
         self._path = path
         self._target = target
 
     def __enter__(self) -> None:
-        """Do nothing."""
+        """Do nothing: errors are replaced at the end of the block."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise the package's own error in place of a driver's."""

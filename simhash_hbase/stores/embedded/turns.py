@@ -1,4 +1,4 @@
-"""Turns in a folder: readers end before the map moves, and one writer at a time sees whether others wait."""
+"""Locks of a folder: readers end before its memory map moves, and one writer at a time sees whether others wait."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from threading import Condition, Lock, RLock, get_ident
 
 
 class Gate:
-    """Counts the readers of this process, so that the map is never moved under one of them.
+    """Counts the readers of this process, so that the memory map is never moved while one reads.
 
     LMDB does not check this itself: a reader whose map moves away reads freed addresses.
     """
@@ -20,14 +20,14 @@ class Gate:
         self._closed = False
 
     def __enter__(self) -> None:
-        """Begin to read; waits while the map is being moved."""
+        """Begin to read the memory map; wait first while it is being moved."""
         with self._lock:
             while self._closed:
                 self._changed.wait()
             self._readers += 1
 
     def __exit__(self, *_: object) -> None:
-        """End reading."""
+        """End reading the memory map, so that it may be moved."""
         with self._lock:
             self._readers -= 1
             if self._closed:
@@ -35,7 +35,7 @@ class Gate:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Wait until nobody reads, and let nobody begin until the block ends. Not to be called by a reader."""
+        """Wait until nobody reads, and let nobody begin to read until the block ends. Not to be called by a reader."""
         with self._changed:
             while self._closed:
                 self._changed.wait()
@@ -63,7 +63,10 @@ class WriteTurns:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Wait until no other thread writes; the thread that writes may take a turn within its own."""
+        """Wait until no other thread of this process writes, and keep others from it within the block.
+
+        Blocks may nest.
+        """
         self._waiting.append(get_ident())
         try:
             self._lock.acquire()
@@ -76,14 +79,17 @@ class WriteTurns:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Show other processes that this one waits, by a lock on the file, where the file system has locks."""
+        """Show other processes, within the block, that this one waits to write: by a shared lock on the folder's file.
+
+        File systems without locks show nothing.
+        """
         with ExitStack() as stack:
             with suppress(OSError):
                 self._lock_file(stack, fcntl.LOCK_SH)
             yield
 
     def is_awaited(self) -> bool:
-        """Return whether another thread or process waits; to be called by the one whose turn it is."""
+        """Return whether another thread or process waits to write; to be called by the thread that writes."""
         if self._waiting:
             return True
         try:

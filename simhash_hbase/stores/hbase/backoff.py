@@ -1,4 +1,4 @@
-"""Retries of calls to HBase: how often, after which pauses and for how long."""
+"""Pauses between tries of calls to HBase that failed: how often and for how long they are tried again."""
 
 import random
 import time
@@ -12,7 +12,10 @@ DEADLINES_IN_ALL = 10
 
 
 class Backoff:
-    """Waits longer and longer between tries, until the time without any answer or the total time is too long."""
+    """Waits longer and longer between tries, until the time without any answer or the total time is too long.
+
+    `deadline_s`: seconds that calls may go without an answer; in all, ten times as long.
+    """
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s
@@ -21,7 +24,10 @@ class Backoff:
         self._begin()
 
     def wait(self, error: Retryable, *, progress: bool) -> None:
-        """Sleep before the next try, or raise the error when no time is left for one."""
+        """Sleep before the next try of calls that ended with an error, or raise the error when no time is left.
+
+        `progress`: whether some calls were answered since the last pause; the time without an answer then begins again.
+        """
         if progress:
             self._begin()
         now = time.monotonic()
@@ -43,7 +49,7 @@ class Backoff:
 
 
 def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
-    """Return an error with the number of tries in its text; after one try unchanged."""
+    """Return an error with the number of tries and seconds in its text; after one try, the same error."""
     if tries == 1:
         return error
     return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")

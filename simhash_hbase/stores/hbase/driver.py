@@ -1,4 +1,4 @@
-"""The interface `Driver`: the calls of HBase that the store makes, by Thrift 1, by Thrift 2 or without a gateway."""
+"""The interface `Driver`: the calls of HBase that a store makes, by Thrift 1, by Thrift 2 or without a gateway."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -15,11 +15,11 @@ from simhash_hbase.stores.hbase.table import TableSchema
 
 
 class AccessDenied(StoreRefused):
-    """HBase denies a call, to the user who calls or to the user of the gateway."""
+    """HBase denies a call for lack of permission, that of its caller or that of the gateway's user."""
 
 
 class TableDescription(NamedTuple):
-    """A table as HBase describes it; Thrift 1 leaves out some settings."""
+    """A table as HBase describes it: settings and first keys of regions; Thrift 1 leaves out some settings."""
 
     families: Mapping[str, Mapping[str, str]]
     """Settings and configuration of each family, by the names of the HBase shell."""
@@ -28,10 +28,11 @@ class TableDescription(NamedTuple):
 
 
 class Driver(Protocol):
-    """The calls of one interface of HBase, as conversations; see `exchange.Conversation`.
+    """The calls of HBase that a store makes, each as a conversation: a generator of calls that gets their answers.
 
-    Reads, writes with a timestamp and deletes may be repeated from their beginning; `swap` and writes that the server
-    stamps may not. The caller bounds the lists.
+    Each interface of HBase (Thrift 1, Thrift 2, its own RPC) has a subclass. An `Exchange` runs conversations. Reads,
+    writes with a timestamp and deletes may be repeated from their beginning; `swap` and writes that the server stamps
+    may not. The caller bounds the lists.
     """
 
     prefixes_per_scan: int  # How many prefixes `scan_keys` takes.
@@ -42,64 +43,72 @@ class Driver(Protocol):
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """Read the keys of at most `rows` block rows in ``[start, stop)``; an empty stop means all.
+        """Read the keys of at most `rows` block rows (prefix and fingerprint) in ``[start, stop)``.
 
-        With sorted prefixes, only their rows are returned; `start` is then a row of the first one. A walk over
-        everything bypasses the servers' cache, which queries need.
+        An empty stop means all. With `prefixes`, which are sorted, only rows with one of these are returned; `start`
+        then lies under the first one. With `walk`, for reads of a whole table, the servers do not cache what they read,
+        since queries need the cache.
         """
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
-        """Return for each key of a block row, none twice, whether the row is there."""
+        """Return for each key of a block row (prefix and fingerprint) whether the row is there.
+
+        No key is given twice.
+        """
 
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:
-        """Read the cells of at most `rows` parts of rows; a part has at most `row_part` cells of one row."""
+        """Read the cells of rows in ``[start, stop)`` as at most `rows` parts of rows; an empty stop means all.
+
+        A part has at most `row_part` cells, all of one row, so a longer row is cut into several.
+        """
 
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
-        """Read the cells of one row whose qualifiers come after `after`, at most `limit`."""
+        """Read the cells of one row whose qualifiers come after `after`, at most `limit`; `walk` as for `scan_keys`."""
 
     def get(self, family: str, keys: Sequence[CellKey]) -> Conversation[list[Cell | None]]:
-        """Return single cells in the order of their keys, None where there is none."""
+        """Return single cells in the order of their keys (row and qualifier), None where there is no such cell."""
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
-        """Read the first cells of rows, sorted and none twice.
+        """Read the first `limit` cells of each of some rows, which are sorted and named once.
 
-        A scan goes from region to region, one after the other; gets go to all at once.
+        With `scan`, one scan goes through the rows' regions one after the other; without it, all regions are asked at
+        once.
         """
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """Write block rows, which are given by their keys."""
+        """Write block rows, which consist of their keys, a prefix and a fingerprint each, at a timestamp in ms."""
 
     def delete_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """Delete block rows, which are given by their keys, in all versions up to the timestamp."""
+        """Delete block rows, given by their keys, a prefix and a fingerprint each: all versions up to a timestamp."""
 
     def put(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
-        """Write cells, each at its timestamp or at the server's time."""
+        """Write cells, each at its timestamp, or at the server's time where that is None."""
 
     def delete(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
-        """Delete cells in all versions up to their timestamps."""
+        """Delete cells: of each, all versions up to its timestamp."""
 
     def swap(self, swap: Swap) -> Conversation[bool]:
-        """Change one cell if it has the expected value, and return whether it had."""
+        """Change one cell by compare-and-set; return whether the cell had the expected value and was changed."""
 
     def regions(self) -> Conversation[list[RegionPlace]]:
-        """Return the first keys of the table's regions and their servers, sorted."""
+        """Return the first key and the server of each region of the table, sorted by key."""
 
     def create(self, schema: TableSchema) -> Conversation[None]:
-        """Make the table, as far as the interface allows."""
+        """Make the table with a schema, as far as the interface allows; see `makes_everything`."""
 
     def describe(self) -> Conversation[TableDescription | None]:
         """Return the table's description with the first keys of its regions; None where there is no such table."""
 
     def is_disabled(self) -> Conversation[bool]:
-        """Return whether the table is disabled."""
+        """Return whether an operator has disabled the table, so that it can be neither read nor written."""
 
 
 def row_parts(parts: list[list[Cell]]) -> list[list[Cell]]:
-    """Return parts of rows; raise `UnreadableAnswer` if one has no cell."""
+    """Return the parts of rows in an answer, lists of cells, as they are; raise `UnreadableAnswer` if one is empty."""
     if not all(parts):
         raise UnreadableAnswer("a row without cells came")
     return parts

@@ -1,4 +1,7 @@
-"""Conversations with the servers of HBase: many at once, in smaller parts after a time-out."""
+"""Conversations with the servers of HBase, run many at once, and cut into smaller parts after a time-out.
+
+A conversation is a generator that yields lists of calls, is sent their answers, and returns a result.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -26,7 +29,7 @@ ANSWERS_TO_GROW = 16
 
 
 class PageSize:
-    """The share of a whole page that reads ask for: halved after a time-out, doubled after some answers.
+    """How much of a whole page reads ask for: half as much after a time-out, twice as much after some answers.
 
     Threads share it without a lock: a lost change is made after the next answer or time-out.
     """
@@ -36,12 +39,12 @@ class PageSize:
         self._answers = 0
 
     def share(self, most: int) -> int:
-        """Return the size to ask for, where `most` is a whole page."""
+        """Return how many items, such as rows, to ask for, where `most` would be a whole page."""
         return max(min(most, LEAST), most // self._divisor)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Adapt the share to whether the page that is requested inside the block comes in time."""
+        """Note whether the page that is asked for inside the block comes in time, and adapt the size of later ones."""
         try:
             yield
         except StoreTimeout:
@@ -54,7 +57,7 @@ class PageSize:
             self._answers = 0
 
     def page(self, most: int, ask: Callable[[int], Conversation[T]]) -> Conversation[tuple[T, int]]:
-        """Ask for one page; return the answer and the size that was asked for."""
+        """Ask for one page by ``ask(size)``; return the answer and the size that was asked for, up to `most`."""
         size = self.share(most)
         with self.watched():
             answer = yield from ask(size)
@@ -62,7 +65,7 @@ class PageSize:
 
 
 class Exchange(ABC):
-    """Holds conversations, with gateways or with the servers themselves."""
+    """Runs conversations (generators of calls) by Thrift gateways or with HBase's own servers; repeats failed ones."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self._options = options
@@ -78,7 +81,7 @@ class Exchange(ABC):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Hold many conversations, and return their results in their order.
+        """Run many conversations (generators of calls) at a time, and return their results in the order of the tasks.
 
         Parameters
         ----------
@@ -95,7 +98,7 @@ class Exchange(ABC):
         """
 
     def _traced(self, tasks: Sequence[Task[T]]) -> Sequence[Task[T]]:
-        """Return the tasks, changed in programs that trace: then calls that are sent together have a span."""
+        """Return the tasks, in programs that trace changed so that calls that are sent together have a span."""
         return [partial(self._with_spans, task) for task in tasks] if tracing.is_on() else tasks
 
     def _with_spans(self, task: Task[T]) -> Conversation[T]:
@@ -135,16 +138,19 @@ class Exchange(ABC):
                 advance = partial(conversation.send, answers)
 
     def _server_of(self, calls: Sequence[Any]) -> tracing.Attributes:
-        """Return the attributes of the server that calls go to, where that is known before they are sent."""
+        """Return the span attributes for the server that calls go to.
+
+        The mapping is empty where the server is not known before the calls are sent.
+        """
         gateways = self._options.gateways
         return {"server.address": gateways[0].host, "server.port": gateways[0].port} if len(gateways) == 1 else {}
 
     def _stamped(self, calls: Sequence[Any], span: tracing.TraceSpan) -> Sequence[Any]:
-        """Return calls that name their span to the server, if the interface can; here unchanged."""
+        """Return calls with the headers that name their span to the server, if the interface can; here unchanged."""
         return calls
 
     def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
-        """Hold one conversation and return its result; see `hold`."""
+        """Run one conversation, a generator of calls, and return its result; see `hold`."""
         [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
         return result
 
@@ -158,9 +164,10 @@ class Exchange(ABC):
         repeat: bool = True,
         writes: bool = False,
     ) -> list[T]:
-        """Return the answers for all items of all groups, in the order of the items; see `hold`.
+        """Return the answers for all items of all groups, such as the keys of reads, in their order; see `hold`.
 
-        Each group is one call, or several smaller ones after a call that got no answer in time.
+        ``ask(items)`` returns a conversation, a generator of calls, about some items. Each group is one call, or
+        several smaller ones after a call that got no answer in time.
         """
 
         def ask_first(items: Sequence[K], size: int) -> Conversation[T]:

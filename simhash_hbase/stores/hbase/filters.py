@@ -21,14 +21,17 @@ _EVERY = 1
 
 
 def ranges_filter(start: bytes, prefixes: NDArray[np.uint64]) -> bytes:
-    """Return a serialised filter that lets the rows of sorted prefixes pass, those of the first from `start` on."""
+    """Return a serialised filter for the rows whose keys begin with one of some sorted prefixes.
+
+    Rows of the first prefix that come before `start` do not pass.
+    """
     packed = np.frombuffer(b"".join(pack_prefixes(prefixes)), np.uint8).reshape(-1, PREFIX_BYTES)
     first = bytes_field(1, _row_range(start, prefix_stop(packed[0].tobytes())))
     return _filter(b"MultiRowRangeFilter", first + _many_ranges(packed[1:], prefix_stop(b"")))
 
 
 def rows_filter(rows: Sequence[bytes], limit: int) -> bytes:
-    """Return a serialised filter that lets pass at most `limit` cells of each of some sorted rows of one length."""
+    """Return a serialised filter for at most `limit` cells of each of some rows, whose keys have one length."""
     packed = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
     ranges = _filter(b"MultiRowRangeFilter", _many_ranges(packed, b"\0"))
     first = _filter(b"ColumnPaginationFilter", number_field(1, limit) + number_field(2, 0))
@@ -36,12 +39,12 @@ def rows_filter(rows: Sequence[bytes], limit: int) -> bytes:
 
 
 def columns_after_filter(qualifier: bytes) -> bytes:
-    """Return a serialised filter that lets the cells of a row pass whose qualifiers come after this one."""
+    """Return a serialised filter for the cells of a row whose qualifiers come after this one."""
     return _filter(b"ColumnRangeFilter", bytes_field(1, qualifier) + number_field(2, False))
 
 
 def _many_ranges(packed: NDArray[np.uint8], behind: bytes) -> bytes:
-    """Return a serialised range for each key, from the key to the key with `behind` appended.
+    """Return a serialised ``RowRange`` for each packed key, from the key to the key with `behind` appended.
 
     All keys have one length, so one range is serialised and copied, and the keys are put into the copies.
     """

@@ -1,4 +1,4 @@
-"""The gateways of an HBase: a pool of connections, an exchange and a driver; and descriptions of other servers."""
+"""The Thrift gateways of an HBase, to which a store connects; and what answers at an address instead of one."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -65,7 +65,10 @@ class Gateways:
 
 
 def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> int:
-    """Return the Thrift version of a gateway; with `explain` an error says which other server is there instead."""
+    """Return the Thrift interface, 1 or 2, that a gateway speaks.
+
+    With `explain`, the error for a server that does not answer as a gateway says what it is instead.
+    """
     try:
         return _version_of(connection)
     except (wire.HttpRefused, wire.NoGateway):
@@ -88,7 +91,7 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
-    """Return a description of the server at an address that did not answer as expected; empty for a gateway as given.
+    """Return what answers at an address where no gateway answered as expected; empty if it is one as the options say.
 
     Raises `OtherServer` for one of HBase's servers that is no gateway.
     """
@@ -125,7 +128,7 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
 
 
 def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
-    """Return a description of the server where a gateway in HTTP mode should be; empty for a server of HTTP."""
+    """Return what answers where a gateway in HTTP mode should be; empty if the server speaks HTTP."""
     if _first_page(gateway, options).startswith(_HTTP):
         return ""
     plain = replace(options, http=False, headers=(), access="", tls=False, ca_file="")
@@ -137,7 +140,10 @@ def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
 
 
 def _version_of(connection: wire.GatewayConnection) -> int:
-    """Return 1 or 2: by the type that the server reports, or in older ones by a call that only Thrift 1 knows."""
+    """Return the Thrift interface that a gateway speaks, 1 or 2.
+
+    A gateway reports its type; an older one is asked by a call that only Thrift 1 knows.
+    """
     idl, options = wire.interface("either"), connection.options
     with wire.thrift_errors("getThriftServerType", connection.gateway, options.table):
         connection.send([wire.Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
@@ -190,7 +196,10 @@ def _question(options: HBaseOptions) -> bytes:
 
 
 def _first_page(gateway: Gateway, options: HBaseOptions) -> bytes:
-    """Return the first bytes of the answer to a request by HTTP; raise `OtherServer` for one of HBase's servers."""
+    """Return the beginning of a server's answer to an HTTP request.
+
+    Raise `OtherServer` if it is HBase's or Hadoop's.
+    """
     page = _first_bytes(gateway, options, _HTTP_QUESTION, _PAGE_BYTES)
     if any(each in page for each in _PAGES):
         raise sockets.OtherServer("this is a web page of HBase's master or of a region server")
@@ -200,7 +209,7 @@ def _first_page(gateway: Gateway, options: HBaseOptions) -> bytes:
 
 
 def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes, enough: int = _ENOUGH_BYTES) -> bytes:
-    """Send some bytes and return the first bytes of the answer; none when no answer comes."""
+    """Send some bytes to a server and return the first `enough` bytes of its answer; empty when no answer comes."""
     answer = b""
     # The bytes that came before the connection closed or fell silent are enough.
     with suppress(OSError), sockets.connect(gateway, options, _PROBE_S) as probe:

@@ -49,7 +49,10 @@ class KerberosClient:
             return self._context.step() or b""
 
     def step(self, token: bytes) -> bytes:
-        """Return the answer to a token of the server; the last one offers layers, of which the strongest is chosen."""
+        """Return the answer to a token of the server.
+
+        The last token offers security layers, none, signing or encryption; the strongest one is chosen.
+        """
         with self._ticket_errors():
             if not self._context.complete:
                 return self._context.step(token) or b""
@@ -72,7 +75,10 @@ class KerberosClient:
         return sealed
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return bytes checked and decrypted; raise `UnreadableAnswer` for forged ones, or plain ones if encrypted."""
+        """Return received bytes, checked and decrypted.
+
+        Raises `UnreadableAnswer` for changed bytes, or for ones that are not encrypted although that was agreed.
+        """
         try:
             opened = self._context.unwrap(data)
         except gssapi.exceptions.GSSError as error:
@@ -84,7 +90,10 @@ class KerberosClient:
 
     @contextmanager
     def _ticket_errors(self) -> Iterator[None]:
-        """Raise `StoreRefused` where there is no valid ticket, `StoreUnavailable` for other errors of Kerberos."""
+        """Raise `StoreRefused` inside the block for lack of a valid ticket.
+
+        Other errors of Kerberos become `StoreUnavailable`.
+        """
         try:
             yield
         except gssapi.exceptions.GSSError as error:

@@ -48,7 +48,7 @@ _OWN_HEADERS = {"host", "content-type", "content-length", "transfer-encoding", "
 
 
 class Gateway(NamedTuple):
-    """One server of HBase: a Thrift gateway, or for HBase's own RPC a master or a region server."""
+    """Host and port of one server of HBase: a Thrift gateway, or for HBase's own RPC a master or a region server."""
 
     host: str  # A name or an address.
     port: int  # The port of the server.
@@ -106,7 +106,7 @@ class HBaseOptions:
 
 
 def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOptions:
-    """Return the options that an address of an HBase names.
+    """Return the options that the address of an index in HBase gives, such as servers and table.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOpti
 
 
 def format_url(options: HBaseOptions) -> str:
-    """Return the address of some options, from which `parse_url` reads the same place; it holds no header.
+    """Return the address of an HBase from its options, which `parse_url` reads back; it holds no HTTP header.
 
     Examples
     --------
@@ -185,7 +185,10 @@ def _own_name() -> str:
 
 
 def _headers(access: str, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the headers for user and access key, and further ones of a variable; no error shows a value."""
+    """Return the HTTP headers for a cloud's user and access key, and those that a variable lists.
+
+    No error shows a value of them, since they may be secrets.
+    """
     headers = []
     if names := ACCESS_HEADERS.get(access):
         for name, variable in zip(names, (USER, KEY), strict=True):

@@ -33,17 +33,20 @@ def varint(value: int) -> bytes:
 
 
 def number_field(number: int, value: int) -> bytes:
-    """Return the bytes of a field with a number, or with a Boolean as 0 or 1."""
+    """Return the bytes of field `number` with an integer, or with a Boolean as 0 or 1."""
     return varint(number << 3 | NUMBER) + varint(value)
 
 
 def bytes_field(number: int, content: bytes) -> bytes:
-    """Return the bytes of a field with a byte string or a message."""
+    """Return the bytes of field `number` with a byte string, or with a message as bytes."""
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at a position, and the position after it; raise `ValueError` where there is none."""
+    """Return the integer that begins at position `at`, and the position after it.
+
+    Raise `ValueError` if it has no end.
+    """
     value = shift = 0
     while at < len(data) and shift <= _MOST_SHIFT:
         byte = data[at]
@@ -56,7 +59,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 class Message:
-    """The fields of a message; a field that is absent has the value 0, no bytes or no items.
+    """A decoded message, asked for its fields by number; an absent field has the value 0, no bytes or no items.
 
     Examples
     --------
@@ -90,45 +93,48 @@ class Message:
         self._fields = fields
 
     def has(self, number: int) -> bool:
-        """Return whether the field is there."""
+        """Return whether the message has field `number`."""
         return number in self._fields
 
     def number(self, number: int, default: int = 0) -> int:
-        """Return the last number in the field of this number; `default` where there is none."""
+        """Return the integer in field `number`, the last one if it is repeated; `default` where there is none."""
         value = self._fields.get(number, (default,))[-1]
         if isinstance(value, int):
             return value
         raise ValueError(f"field {number} of a message is no number")
 
     def numbers(self, number: int) -> list[int]:
-        """Return all numbers in a field, written one by one."""
+        """Return all integers in the repeated field `number`.
+
+        A packed field, which has them in one byte string, is refused.
+        """
         values = self._fields.get(number, [])
         if not all(isinstance(value, int) for value in values):
             raise ValueError(f"field {number} of a message is no number")
         return values  # type: ignore[return-value]
 
     def contents(self, number: int) -> list[bytes]:
-        """Return all byte strings in a field."""
+        """Return all byte strings in the repeated field `number`."""
         values = self._fields.get(number, [])
         if not all(isinstance(value, bytes) for value in values):
             raise ValueError(f"field {number} of a message has no bytes")
         return values  # type: ignore[return-value]
 
     def content(self, number: int) -> bytes:
-        """Return the last byte string in a field."""
+        """Return the byte string in field `number`, the last one if it is repeated; empty where there is none."""
         value = self._fields.get(number, (b"",))[-1]
         if isinstance(value, bytes):
             return value
         raise ValueError(f"field {number} of a message has no bytes")
 
     def text(self, number: int) -> str:
-        """Return the last byte string in a field as text."""
+        """Return the byte string in field `number` as text, decoded as UTF-8."""
         return self.content(number).decode("utf-8", "replace")
 
     def message(self, number: int) -> Self:
-        """Return the message in a field."""
+        """Return the message inside field `number`; one without fields where there is none."""
         return type(self)(self.content(number))
 
     def messages(self, number: int) -> list[Self]:
-        """Return all messages in a field."""
+        """Return all messages inside the repeated field `number`."""
         return [type(self)(content) for content in self.contents(number)]

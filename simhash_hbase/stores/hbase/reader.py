@@ -1,4 +1,4 @@
-"""Reads of one table: rows under many prefixes, whole rows and ranges of cells; and how calls are kept small."""
+"""Reads of one table: rows under many prefixes, whole rows and ranges of cells; and how each call is kept small."""
 
 import time
 from bisect import bisect_left, bisect_right
@@ -34,7 +34,10 @@ REMEMBER_S = 300.0
 
 
 class Regions:
-    """Remembers the first keys of the table's regions, so that no call of many rows goes from region to region."""
+    """Remembers the first keys of the table's regions, by which rows are grouped, so that a call reads one region.
+
+    They are read again after `REMEMBER_S`.
+    """
 
     def __init__(self, ask: Callable[[], list[bytes]]) -> None:
         self._ask = ask
@@ -42,7 +45,7 @@ class Regions:
         self._asked = 0.0
 
     def starts(self) -> list[bytes]:
-        """Return the first keys of the regions, sorted."""
+        """Return the first keys of the table's regions, sorted; they are read from HBase if they are not known."""
         # Threads share it: another one may forget at any time.
         known = self._known
         if known is None or time.monotonic() - self._asked > REMEMBER_S:
@@ -56,7 +59,9 @@ class Regions:
 
 
 def by_region(rows: Sequence[bytes], starts: Sequence[bytes], many: int) -> Iterator[Sequence[bytes]]:
-    """Yield groups of sorted rows: each region with at least `many` of them has its own; others stay together.
+    """Yield sorted rows in groups: a region with at least `many` of them has one of its own; the others stay together.
+
+    `starts` are the sorted first keys of the regions.
 
     Examples
     --------
@@ -75,12 +80,12 @@ def by_region(rows: Sequence[bytes], starts: Sequence[bytes], many: int) -> Iter
 
 
 def in_one_region(rows: Sequence[bytes], starts: Sequence[bytes]) -> bool:
-    """Return whether sorted rows lie in one region."""
+    """Return whether sorted rows lie in one region; `starts` are the regions' first keys."""
     return bisect_right(starts, rows[0]) == bisect_right(starts, rows[-1])
 
 
 class HBaseReader:
-    """Reads one table, each kind of read in pages of its own size; threads may share it."""
+    """Reads one table; each kind of read adapts the size of its pages to time-outs. Threads may share it."""
 
     def __init__(self, exchange: Exchange, driver: Driver, regions: Regions, sizes: CallSizes = CALL_SIZES) -> None:
         self.sizes = sizes
@@ -90,7 +95,10 @@ class HBaseReader:
         self._scan_size, self._row_size, self._cell_size, self._get_size = (PageSize() for _ in range(4))
 
     def scan(self, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Find the block rows under many prefixes, at least one; see `Store.scan`."""
+        """Return the block rows under many prefixes, keys that lead to fingerprints, at most `limit` for each prefix.
+
+        See `Store.scan`. There must be a prefix.
+        """
         many = len(prefixes) > self.sizes.few_prefixes and self._driver.prefixes_per_scan > 1
         sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
         try:
@@ -114,12 +122,18 @@ class HBaseReader:
         return first_rows(rowkeys.unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
 
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
-        """Return the answers to single items, asked for in groups, in the order of the items."""
+        """Return the answer for each of some items, such as keys of cells; a group of items is one call.
+
+        ``ask(items)`` returns the conversation, a generator of calls, about a group, or a part of it after a time-out.
+        """
         answers = self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS)
         return [item for answer in answers for item in answer]
 
     def row_pages(self, start: int, stop: int, page: int) -> Iterator[rowkeys.BlockRows]:
-        """Yield a range of block rows in pages; see `Store.scan_range`."""
+        """Yield the block rows, keys that lead to fingerprints, with prefixes in ``[start, stop)``, `page` at a time.
+
+        See `Store.scan_range`.
+        """
         if start >= min(stop, rowkeys.ALL_PREFIXES):
             return
         first = rowkeys.pack_prefix(start)
@@ -134,7 +148,7 @@ class HBaseReader:
             first = keys[-1] + b"\0"
 
     def rows(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
-        """Read the cells of sorted rows, none twice, up to a limit of cells each."""
+        """Read the cells of rows, at most `limit` of each; the rows are sorted and named once."""
         most = min(limit, self.sizes.many_cells)
         # Rows that fit into one call with the longer limit are not read twice.
         first = most if len(rows) <= self._rows_at_once(most) else min(limit, self.sizes.few_cells)
@@ -158,7 +172,10 @@ class HBaseReader:
         return max(1, min(self._driver.rows_per_get, 10 * self.sizes.reply_cells // limit))
 
     def _first_cells(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
-        """Return the first cells of rows, up to a limit that one reply can hold; many of one region take a scan."""
+        """Return the first cells of sorted rows, `limit` of each at most, which is few enough for one reply.
+
+        Many rows of one region are read by one scan.
+        """
         many = self._driver.scanned_rows
         starts = self._regions.starts() if len(rows) >= many else []
 
@@ -171,7 +188,7 @@ class HBaseReader:
         return CellRows.joined(self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS))
 
     def tail(self, family: str, row: bytes, after: bytes, limit: int) -> list[Cell]:
-        """Read the cells of one row after a qualifier, up to a limit."""
+        """Read the cells of one row whose qualifiers come after `after`, at most `limit`."""
         cells: list[Cell] = []
         for part in self._tail_parts(family, row, after, min(limit, self.sizes.reply_cells), PageSize()):
             cells += part
@@ -180,7 +197,7 @@ class HBaseReader:
         return cells[:limit]
 
     def cell_pages(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
-        """Yield a range of cells in pages; see `Store.scan_cells`."""
+        """Yield the cells of rows in ``[start, stop)``, `page` at a time; see `Store.scan_cells`."""
         waiting: list[Cell] = []
         for cells in self._cell_parts(family, start, stop, min(page, SCAN_ROWS)):
             waiting += cells
@@ -209,7 +226,7 @@ class HBaseReader:
     def _tail_parts(
         self, family: str, row: bytes, after: bytes, most: int, page_size: PageSize, *, walk: bool = False
     ) -> Iterator[list[Cell]]:
-        """Yield the cells of a row after a qualifier, in parts of a bounded size."""
+        """Yield the cells of a row whose qualifiers come after `after`, in parts of at most `most` cells."""
         while True:
             ask = partial(self._driver.row_tail, family, row, after, walk=walk)
             part, size = self._exchange.one(partial(page_size.page, most, ask))
@@ -221,7 +238,7 @@ class HBaseReader:
 
 
 class _Job:
-    """A part of a scan: sorted prefixes, whose block rows are read page by page."""
+    """A part of a scan for keys that lead to fingerprints: sorted prefixes, whose rows are read page by page."""
 
     def __init__(self, prefixes: NDArray[np.uint64], limit: int, page_size: PageSize, reply_rows: int) -> None:
         self.packed: list[bytes] = []
@@ -235,7 +252,10 @@ class _Job:
         self._seen = 0
 
     def next_page(self, driver: Driver) -> Conversation[tuple[list[bytes], int, int]]:
-        """Read the next page; return its keys, and how many rows and prefixes were asked for."""
+        """Read the next page of rows.
+
+        Return their keys, and the numbers of rows and prefixes that were asked for.
+        """
         wanted = self._prefixes[: self._page_size.share(self._whole)]
         [last] = rowkeys.pack_prefixes(wanted[-1:])
         alone = len(wanted) == 1
@@ -247,7 +267,7 @@ class _Job:
         return keys, rows, len(wanted)
 
     def take(self, keys: list[bytes], rows: int, prefixes: int) -> bool:
-        """Keep a page that was read, and return whether it was the last one."""
+        """Keep a page that `next_page` has read, and return whether all rows are read."""
         self.packed.append(b"".join(keys))
         if len(keys) < rows:
             self._go_on_at(prefixes)

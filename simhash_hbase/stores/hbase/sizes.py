@@ -1,4 +1,4 @@
-"""The sizes of calls of HBase: how much one reads, and how writes and look-ups are cut into several."""
+"""The sizes of calls of HBase: how much one reads, and how writes and look-ups are cut into several calls."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ FRAMING_BYTES = 96
 
 @dataclass(frozen=True, kw_only=True)
 class CallSizes:
-    """Limits of the rows, cells and bytes of one call."""
+    """Limits of the rows, cells and bytes of one call of HBase."""
 
     few_prefixes: int = 64
     """Up to this number each prefix has a scan of its own, all in flight at once, and the server uses its bloom filter:
@@ -36,15 +36,18 @@ class CallSizes:
     limit: 2 MiB by default, 1 MiB at least."""
 
     def group_row_keys(self, rows: Iterable[bytes], most: int | None = None) -> list[list[bytes]]:
-        """Return row keys in groups for one call each, bounded in rows and bytes: a filter names each key twice."""
+        """Return row keys in groups for one call each, bounded in number and bytes.
+
+        Each key counts twice, since a filter names it as the start and the end of a range.
+        """
         return self._grouped(rows, lambda row: 2 * len(row), most or self.write_rows)
 
     def group_keys(self, keys: Iterable[CellKey], most: int) -> list[list[CellKey]]:
-        """Return rows with qualifiers in groups for one call each, bounded in number and in bytes."""
+        """Return keys of cells (row and qualifier) in groups for one call each, bounded in number and in bytes."""
         return self._grouped(keys, lambda key: len(key[0]) + len(key[1]), most)
 
     def group_cells(self, cells: Iterable[Cell]) -> list[list[Cell]]:
-        """Return cells, sorted, in groups for one call each, bounded in number and in bytes."""
+        """Return cells to be written, sorted, in groups for one call each, bounded in number and in bytes."""
         by_row = sorted(cells, key=itemgetter(0, 1))
         return self._grouped(
             by_row, lambda cell: len(cell.row) + len(cell.qualifier) + len(cell.value), self.write_rows

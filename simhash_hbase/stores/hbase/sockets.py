@@ -1,4 +1,4 @@
-"""Sockets to the servers of HBase, by TCP or TLS, and the bounds of the answers that come on them."""
+"""Sockets to the servers of HBase, by TCP or TLS, and the limit of an answer's size."""
 
 import socket
 import ssl
@@ -15,11 +15,11 @@ class UnreadableAnswer(Exception):
 
 
 class OtherServer(Exception):
-    """The server is of another kind than the address says, so no retry helps."""
+    """The server is of another kind than the address says, such as a web server, so no retry helps."""
 
 
 def too_large(size: int) -> UnreadableAnswer:
-    """Return the error for an answer, or a part of one, that has or announces too many bytes."""
+    """Return the error for an answer, or a part of one, of `size` bytes, above the limit."""
     return UnreadableAnswer(f"an answer with {size:,} bytes came or was announced, above the limit of {MOST_BYTES:,}")
 
 

@@ -1,4 +1,4 @@
-"""The store over HBase, through Thrift gateways or without one, and the table that it makes or finds."""
+"""The store over HBase, by Thrift gateways or without one, and the making and checking of its table."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,12 +54,15 @@ class HBaseStore(base.Store):
 
     @classmethod
     def open(cls, options: HBaseOptions) -> Self:
-        """Return a store over a table that exists."""
+        """Return a store over a table that exists; raise an error if that is not usable."""
         return cls._connect(options, find_table)
 
     @classmethod
     def create(cls, options: HBaseOptions, schema: table.TableSchema | None = None) -> Self:
-        """Make a table and return a store over it; a table that an operator made is taken over while it is unused."""
+        """Make the table that the options name, and return a store over it.
+
+        A table that an operator made is taken over while no index is in it.
+        """
         return cls._connect(options, lambda gateways: create_table(gateways, schema or table.TableSchema()))
 
     @classmethod
@@ -169,12 +172,18 @@ class HBaseStore(base.Store):
 
 
 def latest_writes(cells: Sequence[base.Cell]) -> list[base.Cell]:
-    """Return writes without those that a later one of the same cell and time replaces: calls overtake each other."""
+    """Return cells without those that a later one with the same row, qualifier and timestamp replaces.
+
+    They are written by several calls, which may overtake each other.
+    """
     return list({(cell.row, cell.qualifier, cell.timestamp): cell for cell in cells}.values())
 
 
 def swap_waves(swaps: Sequence[base.Swap]) -> list[list[int]]:
-    """Return the positions of swaps in waves, none with a row twice: the order matters only within a row."""
+    """Return the positions of compare-and-sets in waves, to be made one wave after the other.
+
+    No wave has a row twice: within a row the order matters, between rows it does not.
+    """
     waves: list[list[int]] = []
     times: Counter[bytes] = Counter()
     for number, swap in enumerate(swaps):
@@ -192,7 +201,10 @@ def _check_sizes(sizes: Iterable[int]) -> None:
 
 
 def create_table(gateways: Access, schema: table.TableSchema) -> tuple[str, ...]:
-    """Make the table, or take over an unused one that an operator made; return its shortfalls."""
+    """Make the table for an index, or take over an unused one that an operator made.
+
+    Return its shortfalls: sentences about settings in which it differs from the schema, or which are not known.
+    """
     try:
         found = _describe(gateways)
     except driver.AccessDenied:
@@ -221,10 +233,10 @@ def create_table(gateways: Access, schema: table.TableSchema) -> tuple[str, ...]
 
 
 def find_table(gateways: Access) -> tuple[str, ...]:
-    """Raise an error unless there is a usable table for an index; return no shortfalls, since none are known.
+    """Raise an error unless there is a usable table for an index; return no shortfalls (see `create_table`).
 
     HBase shows a table's description only to users with permission to make or change it, so only `create_table` reads
-    the description.
+    the description, and here no shortfall is known.
     """
     if gateways.exchange.one(gateways.driver.is_disabled):
         raise StoreRefused(f"table {gateways.options.table} is disabled: enable it in the HBase shell")
@@ -253,13 +265,16 @@ def _check_families(gateways: Access, missing: list[str]) -> None:
 
 
 def _check_unused(gateways: Access) -> None:
-    """Raise `IndexExists` for a table with an index, whose profile is in family ``m``."""
+    """Raise `IndexExists` for a table that holds an index: then column family ``m`` has a row."""
     if gateways.exchange.one(partial(gateways.driver.scan_cells, layout.FAMILY_INDEX, b"", b"", 1, 1)):
         raise IndexExists(f"there is an index in table {gateways.options.table} already")
 
 
 def differences(schema: table.TableSchema, found: driver.TableDescription, *, unknown: bool = True) -> tuple[str, ...]:
-    """Return the settings in which a table differs from its schema; without `unknown`, only those that are known."""
+    """Return sentences about the settings in which a table differs from its schema.
+
+    With `unknown`, settings that HBase does not report count as different.
+    """
     places = [
         (f"family {family.name}", {**family.settings, **family.configuration}, found.families.get(family.name, {}))
         for family in schema.families

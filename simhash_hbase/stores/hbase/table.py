@@ -27,7 +27,7 @@ TABLE_ATTRIBUTES: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class FamilySchema:
-    """The settings of one column family."""
+    """The settings with which one column family of the table is made."""
 
     name: str  # A single letter.
     settings: Mapping[str, str]  # As in the HBase shell.
@@ -36,7 +36,7 @@ class FamilySchema:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """The properties in which the tables of two indexes may differ: regions, compression and time to live.
+    """What may differ between the tables of two indexes: the first regions, compression and time to live.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class TableSchema:
 
     @property
     def families(self) -> tuple[FamilySchema, ...]:
-        """The three families, in order of their names."""
+        """The schemas of the three column families, in order of their names."""
         ttl_s = FOREVER_S
         if self.ttl_ms is not None:
             # Expiry itself is decided by the time a document was last seen; HBase only collects the garbage. The margin
@@ -82,7 +82,7 @@ class TableSchema:
 
     @property
     def split_keys(self) -> list[bytes]:
-        """The first keys of all regions but the first."""
+        """The first keys of all regions but the first, at which the new table is split."""
         return [
             ((number << layout.SEGMENT_BITS) // self.regions).to_bytes(layout.SEGMENT_BYTES, "big")
             for number in range(1, self.regions)
@@ -102,7 +102,7 @@ class TableSchema:
 
 
 def shell_script(schema: TableSchema, table: str) -> str:
-    """Return a script for the HBase shell that makes the table."""
+    """Return a script for the HBase shell, with which an operator makes the table."""
     families = ""
     for family in schema.families:
         words = ", ".join(f"{name} => '{value}'" for name, value in {"NAME": family.name, **family.settings}.items())
@@ -116,7 +116,7 @@ def shell_script(schema: TableSchema, table: str) -> str:
 
 
 def thrift2_script(schema: TableSchema, table: str) -> str:
-    """Return the text of the one call of HBase's Thrift 2 interface that makes the table."""
+    """Return the Thrift 2 call that makes the table, as text for an operator."""
     namespace, _, name = table.rpartition(":")
     families = "".join(
         f"    TColumnFamilyDescriptor(name={family.name.encode()!r}, maxVersions={family.settings['VERSIONS']},"

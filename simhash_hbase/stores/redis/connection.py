@@ -52,7 +52,7 @@ class RedisOptions:
 
 
 def parse_url(url: str) -> RedisOptions:
-    """Return the options that an address of Redis names.
+    """Return the options that the address of an index in Redis gives, such as host, database and password.
 
     Examples
     --------
@@ -100,12 +100,15 @@ class RedisConnection:
         self._clients = [_client(options, repeats) for repeats in (1, 0)]
 
     def ask(self, *command: Argument) -> Any:  # noqa: ANN401
-        """Send one command and return its answer as the client decodes it."""
+        """Send one command of Redis and return its answer, as the client library decodes it."""
         with redis_errors(self.url):
             return self._open().execute_command(*command)  # type: ignore[no-untyped-call]
 
     def run(self, script: str, calls: Iterable[Sequence[Argument]], *, once: bool = False) -> Iterator[Any]:
-        """Yield a script's answer to each list of arguments; `once`: nothing is sent again when a connection breaks."""
+        """Run a Lua script with each list of arguments in turn, and yield its answers.
+
+        With `once`, nothing is sent again when a connection breaks.
+        """
         waiting = iter(calls)
         while window := list(islice(waiting, PIPELINED)):
             with redis_errors(self.url):
@@ -119,7 +122,7 @@ class RedisConnection:
             yield from answers
 
     def close(self) -> None:
-        """Close all connections; a second call does nothing."""
+        """Close all connections to the server; a second call does nothing."""
         clients, self._clients = self._clients, []
         for client in clients:
             client.close()

@@ -1,4 +1,4 @@
-"""The store over one Redis database."""
+"""The store that keeps an index in one Redis database."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -71,7 +71,7 @@ class RedisStore(base.Store):
 
     @classmethod
     def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
-        """Create a store in a database for a new index; other keys in it are left alone."""
+        """Make a store for a new index in a database; other keys in the database are left alone."""
         store = cls(RedisConnection(options), clock=clock)
         with ExitStack() as on_error:
             on_error.callback(store.close)
@@ -83,7 +83,7 @@ class RedisStore(base.Store):
 
     @classmethod
     def open(cls, options: RedisOptions, *, readonly: bool = False, clock: Callable[[], int] | None = None) -> Self:
-        """Open a database that holds an index."""
+        """Open the store of the index in a database; raise `IndexMissing` where there is none."""
         store = cls(RedisConnection(options), readonly=readonly, clock=clock)
         with ExitStack() as on_error:
             on_error.callback(store.close)
@@ -101,7 +101,10 @@ class RedisStore(base.Store):
         return self._connection.url
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
-        """Find the block rows under prefixes, with one round trip for each 16,000 prefixes."""
+        """Return the block rows, keys that lead to fingerprints, under some prefixes, at most `limit` for each.
+
+        There is one round trip for each 16,000 prefixes.
+        """
         base.check_positive("limit", limit)
         pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
         # Start of each piece that is not done yet, and the position at which it goes on.
@@ -142,7 +145,7 @@ class RedisStore(base.Store):
         self._write(SCRIPTS["put"], _calls(head, fields))
 
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
-        """Read single cells, with one round trip for each 4,000."""
+        """Read single cells by row and qualifier, with one round trip for each 4,000."""
         base.check_cell_family(family)
         return self._get(family, keys)
 
@@ -152,7 +155,10 @@ class RedisStore(base.Store):
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[base.Cell]]:
-        """Read rows whole; of a row with more cells than the limit, all qualifiers are read first."""
+        """Read up to `limit` cells of each of some rows.
+
+        Redis sends a row whole; of one with more cells than the limit, all qualifiers are read first.
+        """
         base.check_cell_family(family, limit=limit)
         found: list[list[base.Cell]] = []
         wanted: dict[int, list[base.CellKey]] = {}
@@ -172,7 +178,10 @@ class RedisStore(base.Store):
         return found
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
-        """Read the cells of one row after a qualifier, for which all qualifiers of the row are read first."""
+        """Read up to `limit` cells of one row whose qualifiers come after `after`.
+
+        All qualifiers of the row are read for that.
+        """
         base.check_cell_family(family, limit=limit)
         held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
         wanted = sorted(qualifier for qualifier in held if qualifier > after)[:limit]
@@ -220,7 +229,7 @@ class RedisStore(base.Store):
                     rows = self._rows_after(rows) if rows.prefixes[-1] in cut else NO_ROWS
 
     def _rows_after(self, rows: BlockRows) -> BlockRows:
-        """Return the block rows that follow the last of these rows under its prefix."""
+        """Return the rows that come after the last of `rows` and have its key prefix, `ROWS_A_CALL` at most."""
         last = BlockRows(rows.prefixes[-1:], rows.simhashes[-1:])
         [simhashes] = self._connection.run(SCRIPTS["rows_after"], [(BLOCKS, pack_rows(last), ROWS_A_CALL)])
         following = np.frombuffer(simhashes, ">u8").astype(np.uint64)
@@ -246,7 +255,7 @@ class RedisStore(base.Store):
             yield waiting
 
     def _keys(self, family: str) -> Iterator[list[bytes]]:
-        """Yield the row keys of a family, of family b the prefixes, in no order, some more than once."""
+        """Yield lists of the row keys of a family, in no order, some more than once; for family ``b``, row prefixes."""
         space, cursor = _space(family).encode(), 0
         while True:
             cursor, keys = self._connection.ask("SCAN", cursor, "MATCH", space + b"*", "COUNT", KEYS_A_CALL)

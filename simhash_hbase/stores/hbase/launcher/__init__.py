@@ -27,7 +27,7 @@ Server = LocalServer | ContainerServer
 
 
 def carry_out(action: str, *, folder: Path | None = None, kind: str = "local", as_json: bool = False) -> int:
-    """Do one of `ACTIONS` with the server of a folder, and return the exit code."""
+    """Do one of `ACTIONS` (up, down, status, clean) with the server of a folder, and return the exit code."""
     home = Home((folder or home_folder(kind)).absolute())
     server: Server = ContainerServer(home) if kind == "docker" else LocalServer(home, Downloads(cache_folder()))
     match action:
@@ -51,7 +51,7 @@ def carry_out(action: str, *, folder: Path | None = None, kind: str = "local", a
 
 
 def print_addresses(ports: Mapping[str, int], home: Home) -> None:
-    """Print where the gateways are; the last line is for an index's address."""
+    """Print a server's folder and the addresses of its gateways; the last line is what ``hbase://`` needs."""
     print(f"Folder: {home.path}")
     print(f"Thrift 1: {_gateways(ports, 1)}")
     print("Thrift 2, for hbase://…:")
@@ -59,7 +59,7 @@ def print_addresses(ports: Mapping[str, int], home: Home) -> None:
 
 
 def facts_of(server: Server, ports: Mapping[str, int] | None) -> dict[str, object]:
-    """Collect the facts about a server that programs need, as JSON values."""
+    """Return the facts about a server that programs need, as JSON values; `ports` is None where it does not run."""
     return {
         "up": ports is not None,
         "with": "docker" if isinstance(server, ContainerServer) else "local",

@@ -1,4 +1,4 @@
-"""The server as a container of the image that ``docker/hbase/Dockerfile`` describes."""
+"""A local HBase as a container of the image that ``docker/hbase/Dockerfile`` describes."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ NAME_DIGITS = 12
 
 @dataclass(frozen=True)
 class ContainerServer:
-    """One container with its data volume, both named after a folder, which keeps the ports."""
+    """One container and its data volume, both named after a folder on this machine that notes the ports."""
 
     home: Home
 
@@ -81,7 +81,7 @@ class ContainerServer:
             docker("volume", "rm", "--force", self.name)
 
     def facts(self) -> dict[str, object]:
-        """Return further facts about the server besides its ports."""
+        """Return what programs may want to know about the server besides its ports: container, volume and image."""
         return {"container": self.name, "volume": self.name, "image": IMAGE}
 
     def _runs(self) -> bool:
@@ -107,7 +107,7 @@ def _engine_answers() -> bool:
 def docker(
     *arguments: str, data: bytes = b"", check: bool = True, timeout_s: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run Docker's command with some input, and return its output."""
+    """Run the command ``docker`` with arguments and input, and return its output; with `check`, raise if it fails."""
     command = ["docker", *arguments]
     try:
         run = subprocess.run(command, input=data, capture_output=True, check=False, timeout=timeout_s)

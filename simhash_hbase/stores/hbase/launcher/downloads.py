@@ -1,4 +1,4 @@
-"""Downloads for all servers: a private Python environment, HBase's jars, a Java where there is none."""
+"""Downloads for a local HBase and other Java programs: a private Python environment, HBase's jars, and a Java."""
 
 import os
 import re
@@ -32,18 +32,18 @@ KEY_BYTES = 8
 
 @dataclass(frozen=True)
 class Downloads:
-    """A cache folder; files appear in it whole or not at all, so existing ones need no check."""
+    """A cache folder for jars and Java; files appear in it whole or not at all, so existing ones need no check."""
 
     folder: Path
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)  # Takes a line of progress.
 
     def jars_folder(self, lock: Path = JARS) -> Path:
-        """Return the folder for the jars of a lock file; it may not exist yet."""
+        """Return the folder for the jars that a lock file lists; it may not exist yet."""
         content = "\n".join(sorted(f"{jar} {jar.sha256}" for jar in maven.read_lock(lock)))
         return jars_folder(self.folder) / f"{lock.stem}-{sha256(content.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
     def jars(self, lock: Path = JARS) -> Path:
-        """Fetch the jars of a lock file, unless they are there, and return their folder."""
+        """Fetch the jars that a lock file lists, unless they are there, and return their folder."""
 
         def fetch(folder: Path) -> None:
             self.say(f"fetching {len(maven.read_lock(lock))} jars ...")
@@ -69,7 +69,7 @@ class Downloads:
         return Path(done.stdout.strip())
 
     def compile(self, source: Path, classes: Path, jars: Path) -> None:
-        """Compile a Java class with the JDK's compiler, or with Eclipse's, one jar, on a plain runtime."""
+        """Compile a Java class, with the JDK's compiler, or, where there is only a runtime, with Eclipse's."""
         classes.mkdir(parents=True, exist_ok=True)
         java = self.java()
         compiler = [str(java.with_name("javac"))]
@@ -116,7 +116,7 @@ class Downloads:
 
 
 def _whole(ready: Path, make: Callable[[Path], None]) -> Path:
-    """Return a folder, which `make` makes unless it is there; other processes wait until it is whole."""
+    """Return a folder, which `make` makes unless it is there; other processes wait until it is complete."""
     if not ready.is_dir():
         with exclusive(ready.with_name("lock")):
             if not ready.is_dir():

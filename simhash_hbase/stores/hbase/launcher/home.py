@@ -39,7 +39,7 @@ START_S = 180.0
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads: ``SIMHASH_HBASE_CACHE``, else one in the checkout or in the user's cache."""
+    """Return the folder for downloads: ``SIMHASH_HBASE_CACHE``, else one in the checkout, else in the user's cache."""
     if given := os.environ.get("SIMHASH_HBASE_CACHE"):
         return Path(given).absolute()
     if (CHECKOUT / "scripts" / "hbase").exists():
@@ -48,24 +48,27 @@ def cache_folder() -> Path:
 
 
 def jars_folder(downloads: Path) -> Path:
-    """Return the folder for jars that belongs to a folder for downloads: all checkouts share one."""
+    """Return the folder for jars: the user's cache for the downloads of a checkout, since all checkouts share it.
+
+    For other folders of downloads it is inside these.
+    """
     return (users_folder() if downloads == CHECKOUT / ".cache" / "hbase" else downloads) / "jars"
 
 
 def users_folder() -> Path:
-    """Return this package's folder in the user's cache."""
+    """Return this package's folder in the user's cache, such as ``~/.cache/simhash-hbase/hbase``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "simhash-hbase" / "hbase"
 
 
 def home_folder(kind: str = "local") -> Path:
-    """Return the folder of the server: ``SIMHASH_HBASE_HOME``, else one for its kind beside the downloads."""
+    """Return the folder of the server: ``SIMHASH_HBASE_HOME``, else one for its kind (local, docker) in the cache."""
     given = os.environ.get("SIMHASH_HBASE_HOME")
     return Path(given) if given else cache_folder() / FOLDERS[kind]
 
 
 @contextmanager
 def exclusive(lock: Path) -> Iterator[None]:
-    """Hold a lock file; others wait, and the system frees it however this process ends."""
+    """Hold a lock file within the block; others wait, and the system frees it however this process ends."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -74,7 +77,7 @@ def exclusive(lock: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Home:
-    """The folder of one server; Java's class path and HBase's file names cannot hold every path."""
+    """The folder of one server; refuses a path with characters that Java's class path or HBase cannot have."""
 
     path: Path
 
@@ -99,7 +102,7 @@ class Home:
         return self.path / "logs"
 
     def read_ports(self) -> dict[str, int]:
-        """Return the ports of the last start by name; empty before the first one."""
+        """Return the server's ports at the last start, by name, such as ``thrift1``; empty before the first start."""
         file = self.path / "ports.json"
         ports: dict[str, int] = json.loads(file.read_text("utf-8")) if file.exists() else {}
         return ports
@@ -127,7 +130,9 @@ class Home:
 
 
 def site_xml(template: str, values: Mapping[str, str]) -> str:
-    r"""Return the text of ``hbase-site.xml``; of two properties with one name HBase takes the later.
+    r"""Return the text of ``hbase-site.xml`` from lines of a name and a value, in which ``{name}`` stands for a value.
+
+    `values` has these by name. Of two properties with one name HBase takes the later.
 
     Examples
     --------
@@ -159,7 +164,7 @@ def _is_free(port: int) -> bool:
 
 
 def failure(ports: Mapping[str, int]) -> str | None:
-    """Return the first failure of the gateways among some ports, asked one by one; None if all answer."""
+    """Return a sentence about the first gateway among some ports that does not answer a question; None if all do."""
     for name, port in ports.items():
         if (question := QUESTIONS.get(name.partition("-")[0])) is None:
             continue
@@ -186,7 +191,11 @@ def await_answers(
     log_end: Callable[[], str],
     is_prepared: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Wait until all gateways answer, ``START_TIMEOUT`` seconds at most, or until there is trouble."""
+    """Wait until all gateways among some ports answer; raise `StoreUnavailable` after ``START_TIMEOUT`` seconds.
+
+    It is raised at once when `trouble` returns a sentence. `log_end` returns lines for the error; gateways are not
+    asked until `is_prepared` returns true.
+    """
     end = time.monotonic() + float(os.environ.get("START_TIMEOUT", START_S))
     while (missing := failure(ports) if is_prepared() else "it is still starting") is not None:
         if (why := trouble()) is not None:

@@ -29,7 +29,7 @@ KILL_S = 5.0
 
 @dataclass(frozen=True)
 class Role:
-    """How one process of a server is started; names in braces in its arguments stand for ports."""
+    """How one process of a server is started; ``{name}`` in its arguments stands for the port of that name."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Role:
     ready: str = ""  # Words in its log once it is ready; a gateway is asked instead.
 
     def command(self, ports: Mapping[str, int]) -> list[str]:
-        """Return the last words of this process's java command: heap size, main class, arguments with its ports."""
+        """Return the end of the java command for this process: heap size, main class, and arguments with its ports."""
         variable, default = self.heap
         words = self.arguments.format_map(ports).split()
         return [f"-Xmx{os.environ.get(variable, default)}", f"-Dservice={self.name}", self.main, *words]
@@ -47,7 +47,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Layout:
-    """The processes of a server; a stage is started when the one before it is ready, and stopped before it."""
+    """The processes of a server, in stages: one is started when the one before it is ready, and stopped before it."""
 
     stages: tuple[tuple[Role, ...], ...]
     ports: tuple[str, ...]
@@ -56,17 +56,17 @@ class Layout:
 
     @property
     def roles(self) -> dict[str, Role]:
-        """All processes by name, in the order of starting."""
+        """How each process of the server is started, by its name, in the order of starting."""
         return {role.name: role for stage in self.stages for role in stage}
 
 
 def master(name: str, heap: str, arguments: str, ready: str) -> Role:
-    """Return the role of a master, from its name, default heap, arguments and the words in its log once it is ready."""
+    """Return how a master is started; `ready` are the words in its log once it is ready."""
     return Role(name, "master", f"{HBASE}.master.HMaster", arguments, ("HBASE_HEAP", heap), ready)
 
 
 def gateway(name: str, heap: str) -> Role:
-    """Return the role of a gateway, whose name begins with its Thrift version, and which has this default heap."""
+    """Return how a gateway is started, whose name begins with its Thrift version, as ``thrift2`` does."""
     main = f"{HBASE}.{'thrift2' if name.startswith('thrift2') else 'thrift'}.ThriftServer"
     return Role(name, "gateway", main, f"-b {HOST} -p {{{name}}}", ("THRIFT_HEAP", heap))
 
@@ -84,25 +84,25 @@ SINGLE = Layout(
 
 @dataclass(frozen=True)
 class Process:
-    """A process that was started here."""
+    """A process that the launcher has started, with what tells it from a later one of the same id."""
 
     pid: int
     started: str  # When it started, as the system writes it: only compared.
     mark: str  # Text in its command line.
 
     def is_running(self) -> bool:
-        """Return whether this very process still runs."""
+        """Return whether this process still runs, and not a later one with the same id."""
         return self.state() != "dead"
 
     def state(self) -> str:
-        """Return whether this very process is ``alive``, ``paused`` or ``dead``."""
+        """Return ``alive``, ``paused`` or ``dead`` for this process; a later one with the same id counts as dead."""
         found = _look(self.pid)
         if found is None or found[1] != self.started or self.mark not in found[2]:
             return "dead"
         return "paused" if found[0][0] in "Tt" else "alive"
 
     def send(self, number: int) -> None:
-        """Send a signal, if this very process still runs."""
+        """Send a signal by its number, if this process, and not a later one with the same id, still runs."""
         if self.is_running():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -110,7 +110,7 @@ class Process:
 
 @dataclass(frozen=True)
 class LocalServer:
-    """One HBase in one folder; several may run side by side in different folders."""
+    """A local HBase, as processes with one folder; several may run side by side in different folders."""
 
     home: Home
     downloads: Downloads
@@ -121,7 +121,7 @@ class LocalServer:
         return self.home.path / "processes.json"
 
     def started(self) -> dict[str, Process]:
-        """Return the processes that were started by name, in the order of starting; some may have ended."""
+        """Return the processes that `up` has started, by name and in the order of starting; some may have ended."""
         if not self._processes_file.exists():
             return {}
         written = json.loads(self._processes_file.read_text("utf-8"))
@@ -182,10 +182,10 @@ class LocalServer:
         return self._log_has(name, self.layout.roles[name].ready)
 
     def prepare(self, java: Path, jars: Path) -> None:
-        """Do nothing; servers that need folders or files before their first process starts make them here."""
+        """Do nothing; a subclass whose processes need folders or files before their first start makes them here."""
 
     def facts(self) -> dict[str, object]:
-        """Return further facts about the server besides its ports."""
+        """Return what programs may want to know about the server besides its ports: folders and process ids."""
         return {
             "conf": str(self.home.conf),
             "logs": str(self.home.logs),
@@ -194,7 +194,7 @@ class LocalServer:
         }
 
     def alone(self) -> AbstractContextManager[None]:
-        """Return a block in which other commands that change this server wait."""
+        """Return a block that holds the server's lock: other commands that change the server wait for its end."""
         return exclusive(self.home.path / "lock")
 
     def _stop(self) -> bool:
@@ -224,7 +224,7 @@ class LocalServer:
         )
 
     def launch(self, role: Role, java: Path, jars: Path, ports: Mapping[str, int]) -> None:
-        """Start the process of a role, and note it in the file of processes."""
+        """Start the process of a role, and note it in the file of this server's processes."""
         log = self._log(role.name)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))
@@ -246,14 +246,17 @@ class LocalServer:
         return log.exists() and words in log.read_text("utf-8", errors="replace")
 
     def _log_end(self, service: str) -> str:
-        """Return lines of the log of a process: from the first error on, or else the last ones."""
+        """Return some lines of the log of a process for an error: from the first error on, or else the last ones."""
         lines = self._log(service).read_text("utf-8", errors="replace").splitlines()
         first = next((n for n, line in enumerate(lines) if " ERROR " in line), -LOG_LINES)
         return "\n".join([*lines[first:][:LOG_LINES], f"(all of it: {self._log(service)})"])
 
 
 def start(command: Sequence[str], mark: str, log: Path) -> Process:
-    """Start a process in a session of its own, append its output to a log, and return it."""
+    """Start a process that outlives this one, append its output to a log, and return it.
+
+    `mark` is text in its command line, by which it is known again.
+    """
     with log.open("ab") as output:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -269,7 +272,7 @@ def start(command: Sequence[str], mark: str, log: Path) -> Process:
 
 
 def stop_all(processes: Sequence[Process], grace_s: float = STOP_S) -> None:
-    """Send SIGTERM to the processes that run, wait for them, then send SIGKILL to the ones that are left."""
+    """Send SIGTERM to the processes that run, wait up to `grace_s` seconds, then send SIGKILL to those left."""
     for number, wait_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, KILL_S)):
         running = [process for process in processes if process.is_running()]
         for process in running:

@@ -22,11 +22,11 @@ SHA256_DIGITS = 64
 
 
 class FetchError(Exception):
-    """A jar cannot be fetched, or is not the locked one."""
+    """A jar cannot be fetched, or has another sha256 than the lock file says."""
 
 
 class Jar(NamedTuple):
-    """One line of a lock file: Maven coordinates, of which the classifier may be empty, and lower-case hex digits."""
+    """One line of a lock file: a jar's Maven coordinates, of which the classifier may be empty, and its sha256."""
 
     group: str
     artifact: str
@@ -59,7 +59,7 @@ def read_lock(lock: Path) -> list[Jar]:
 
 
 def download(lock: Path, folder: Path) -> str:
-    """Fetch all jars of a lock file into a new folder, and return a sentence about it."""
+    """Fetch all jars of a lock file into a new folder, and return a sentence with their size and the time it took."""
     started = time.monotonic()
     folder.mkdir(parents=True)
     with TemporaryDirectory(dir=folder.parent) as repository, ThreadPoolExecutor(THREADS) as threads:

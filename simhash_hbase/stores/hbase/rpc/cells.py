@@ -1,8 +1,8 @@
-"""Cells as HBase's ``KeyValueCodec`` writes them, one behind the other.
+"""Cells as bytes in HBase's RPC, where ``KeyValueCodec`` writes one after the other.
 
-A cell is its length (int32), the length of its key (int32) and of its value (int32), the length of its row (int16),
-the row, the length of its family (int8), the family, the qualifier, the time in milliseconds (int64), the kind (int8)
-and the value; all numbers big-endian (``KeyValue.java``, ``KeyValueCodec.java``). Block rows are cells of one size.
+A cell is its length (int32), the length of its key (int32) and of its value (int32), the length of its row (int16), the
+row, the length of its family (int8), the family, the qualifier, the time in milliseconds (int64), the kind (int8) and
+the value; all numbers big-endian (``KeyValue.java``, ``KeyValueCodec.java``). Block rows are cells of one size.
 """
 
 import re
@@ -28,7 +28,7 @@ _KEY_BYTES = 2 + 1 + _TIME_AND_KIND.size
 
 
 class CellColumns(NamedTuple):
-    """The cells of one block, in columns."""
+    """The cells in one block of bytes, as an answer has them, decoded into columns."""
 
     rows: list[bytes]
     qualifiers: list[bytes]
@@ -36,17 +36,20 @@ class CellColumns(NamedTuple):
     timestamps: list[int]  # Milliseconds.
 
     def part(self, start: int, stop: int) -> "CellColumns":
-        """Return the cells from one position to another, exclusive."""
+        """Return the cells from position `start` to `stop`, exclusive."""
         part = slice(start, stop)
         return CellColumns(self.rows[part], self.qualifiers[part], self.values[part], self.timestamps[part])
 
     def cells(self) -> list[Cell]:
-        """Return the cells one by one."""
+        """Return the cells as a list of `Cell`."""
         return [Cell(*cell) for cell in zip(*self, strict=True)]
 
 
 def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
-    """Return the bytes of cells of a family; the server stamps a cell without a timestamp, a deletion has no value."""
+    """Return the bytes of cells of one family; `kind` is `PUT` or `DELETE_COLUMN`.
+
+    The server stamps a cell without a timestamp. A deletion has no value.
+    """
     name = family.encode()
     parts: list[bytes] = []
     for row, qualifier, content, timestamp in cells:
@@ -66,7 +69,7 @@ def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
 
 
 def unpack_cells(block: bytes, family: str) -> CellColumns:
-    """Return the cells of one family in some bytes; raise `ValueError` for damage, another family or a deletion."""
+    """Return the cells in a block of bytes; raise `ValueError` for damage, for another family or for a deletion."""
     name = bytes([len(family)]) + family.encode()
     columns = CellColumns([], [], [], [])
     rows, qualifiers, values, timestamps = columns
@@ -94,7 +97,10 @@ def unpack_cells(block: bytes, family: str) -> CellColumns:
 
 
 def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
-    """Return the bytes of block rows as cells without qualifier and value."""
+    """Return the bytes of block rows as cells without qualifier and value; a row is its key, prefix and fingerprint.
+
+    See `pack_cells` for `kind`.
+    """
     one = _block_row(timestamp, kind)
     cells = np.tile(np.frombuffer(one, np.uint8), (len(keys), 1))
     cells[:, _LENGTHS.size : _BLOCK_FAMILY] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, BLOCK_ROW_BYTES)
@@ -102,7 +108,10 @@ def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
 
 
 def unpack_block_rows(block: bytes) -> list[bytes]:
-    """Return the keys of the block rows in some bytes; raise `ValueError` for other cells."""
+    """Return the keys of block rows (prefix and fingerprint) in a block of bytes.
+
+    Raise `ValueError` for other cells.
+    """
     keys: list[bytes] = _BLOCK_ROW.findall(block)
     if len(keys) * BLOCK_ROW_CELL_BYTES != len(block):
         raise ValueError("a cell came that is no block row, or is not complete")

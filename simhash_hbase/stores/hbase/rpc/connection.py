@@ -37,17 +37,20 @@ _MOST_GIVEN_UP = 1_000
 
 
 class Seal(Protocol):
-    """A layer of SASL that signs or encrypts what is sent."""
+    """A security layer of SASL, which signs or encrypts all that is sent on a connection."""
 
     @property
     def most_bytes(self) -> int:
-        """The most bytes that `wrap` takes."""
+        """The most bytes that one call of `wrap` takes."""
 
     def wrap(self, data: bytes) -> bytes:
         """Return bytes signed or encrypted: a packet to send, without its length."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return the content of a packet; raise `UnreadableAnswer` for a forged one."""
+        """Return the bytes inside a received packet, checked and decrypted.
+
+        Raise `UnreadableAnswer` for a forged one.
+        """
 
 
 class RpcConnection:
@@ -90,16 +93,19 @@ class RpcConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether no error occurred so far."""
+        """Whether no error has occurred on the connection so far, so that it can take calls."""
         return self._failure is None
 
     @property
     def calls(self) -> int:
-        """The number of calls under way."""
+        """The number of calls that were sent and are not answered yet."""
         return len(self._awaited)
 
     def is_fresh(self, idle_s: float) -> bool:
-        """Return whether the connection can take calls: not idle for long, and not closed by the server."""
+        """Return whether the connection can take calls: the server has not closed it, nor was it idle for too long.
+
+        `idle_s`: the most seconds without a call.
+        """
         with self._changed:
             if self._failure is not None or self._reading or self._awaited:
                 return self._failure is None
@@ -139,7 +145,7 @@ class RpcConnection:
         return numbers
 
     def answer(self, number: int, deadline: float) -> messages.RpcAnswer | ServerException:
-        """Wait for the answer to a call; raise `TimeoutError` when the clock shows the deadline.
+        """Return the answer to a call, waiting for it; raise `TimeoutError` at `deadline`, a time of `time.monotonic`.
 
         A late answer is dropped. If nothing at all came since, the connection is taken for dead.
         """
@@ -168,14 +174,14 @@ class RpcConnection:
             raise
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Drop the answers, here or still to come, to calls of these numbers, for which nobody waits any more."""
+        """Drop the answers, here or still to come, to the calls with these numbers: nobody waits for them any more."""
         with self._changed:
             for number in numbers:
                 if number in self._awaited and self._awaited.pop(number) is None:
                     self._given_up.add(number)
 
     def close(self, reason: str = "") -> None:
-        """Close the connection; calls under way get an error."""
+        """Close the connection for all threads; calls that wait for an answer get an error with the reason."""
         with self._changed:
             if self._failure is None:
                 self._failure = reason or "the connection was closed"
@@ -204,7 +210,7 @@ class RpcConnection:
         return b"".join(len(packet).to_bytes(_LENGTH_BYTES) + packet for packet in packets)
 
     def _push(self, data: bytes, deadline: float) -> None:
-        """Send bytes, and read meanwhile: a server may stop reading until its answers are read."""
+        """Send bytes before the deadline, and read answers meanwhile: a server may stop reading until they are read."""
         rest = memoryview(data)
         while rest:
             try:
@@ -235,7 +241,7 @@ class RpcConnection:
             self._changed.notify_all()
 
     def _read_until(self, number: int, deadline: float) -> None:
-        """Read answers for all threads until the one to this call is there."""
+        """Read answers and hand them to the threads that wait, until that to this call is there."""
         try:
             while self._awaited.get(number) is None and self._failure is None:
                 if not self._receive():
@@ -308,7 +314,10 @@ def _refusal(exception: ServerException | None) -> str:
 
 
 def _cut_frame(received: bytearray) -> bytes | None:
-    """Cut the first frame off the received bytes, and return it without its length; None until it is whole."""
+    """Remove the first frame, an answer after its length, from the received bytes, and return the answer.
+
+    The result is None while the answer has not come whole.
+    """
     if len(received) < _LENGTH_BYTES:
         return None
     size = int.from_bytes(received[:_LENGTH_BYTES], signed=True)

@@ -1,4 +1,4 @@
-"""The calls of the store as calls of region servers, of the master and of ``hbase:meta``."""
+"""The calls of HBase that a store makes, as calls of region servers, of the master and of ``hbase:meta``."""
 
 import operator
 import time
@@ -39,7 +39,7 @@ _PROCEDURE_POLL_S = 0.05
 
 
 class RpcDriver(driver.Driver):
-    """The calls of HBase's own RPC for one table; a procedure of the master has `deadline_s` seconds to end."""
+    """The calls of HBase's own RPC for one table; `deadline_s`: seconds that the master may take to make it."""
 
     prefixes_per_scan = 4_000
     rows_per_get = 2_000
@@ -150,7 +150,7 @@ class RpcDriver(driver.Driver):
         return (yield from self._locator.is_disabled())
 
     def _finished(self, master: Gateway, procedure: int) -> Conversation[None]:
-        """Wait for the end of a procedure of the master."""
+        """Wait until a procedure of the master, such as making a table, has ended; raise its error."""
         deadline = time.monotonic() + self._deadline_s
         while True:
             parameter = number_field(1, procedure)
@@ -170,7 +170,10 @@ class RpcDriver(driver.Driver):
     def _scan_rows(
         self, scan: messages.Scan, rows: int, unpack: Callable[[bytes], list[T]], row: Callable[[T], bytes]
     ) -> Conversation[list[T]]:
-        """Read at most `rows` whole rows, from region to region, each answer in one call."""
+        """Read at most `rows` whole rows, from region to region; each call opens a scan, reads and closes it.
+
+        `unpack` decodes an answer's cells, and `row` returns the row key of a decoded one.
+        """
         regions = yield from self._locator.regions()
         found: list[T] = []
         left = rows
@@ -195,7 +198,7 @@ class RpcDriver(driver.Driver):
                 return found
 
     def _scan_parts(self, region: Region, scan: messages.Scan, parts: int) -> Conversation[list[list[Cell]]]:
-        """Read at most `parts` parts of rows of one region; the server keeps the scan open meanwhile."""
+        """Read at most `parts` parts of rows in one region; the server keeps the scan open between the calls."""
         found: list[list[Cell]] = []
         parameter = messages.open_scan(region.name, scan, parts, close=False)
         scanner = sequence = 0
@@ -220,7 +223,7 @@ class RpcDriver(driver.Driver):
             sequence += 1
 
     def _get_all(self, gets: Sequence[messages.Get]) -> Conversation[list[tuple[messages.GetResult, CellColumns]]]:
-        """Return the answers to gets, with their cells, in the order of the gets; all servers are asked at once."""
+        """Return the answer to each of some gets, with its cells, in their order; all servers are asked at once."""
         regions = yield from self._locator.regions()
         answers: dict[int, tuple[messages.GetResult, CellColumns]] = {}
         left = list(range(len(gets)))
@@ -266,7 +269,10 @@ class RpcDriver(driver.Driver):
         *,
         delete: bool = False,
     ) -> Conversation[None]:
-        """Write or delete cells, one of each item, at all their servers at once."""
+        """Write or delete cells, one for each item, at all their servers at once.
+
+        `packed` returns the cells' bytes, and `row` the row key of an item.
+        """
         regions = yield from self._locator.regions()
         calls, counts = [], []
         for server, groups in regions.grouped([row(item) for item in items]):
@@ -296,7 +302,7 @@ class RpcDriver(driver.Driver):
 
 
 class _LeftOut(NotDone):
-    """A server left out a get, since its answer was large enough without it."""
+    """A server left out one of several gets, since its answer was large enough without it: ask again."""
 
 
 def _call(region: Region, method: str, parameter: bytes, block: bytes = b"") -> messages.RpcCall:
@@ -305,7 +311,7 @@ def _call(region: Region, method: str, parameter: bytes, block: bytes = b"") -> 
 
 
 def _check_counts(answer: messages.ScanAnswer, block: bytes, found: int) -> None:
-    """Raise `ValueError` unless the results of a scan have as many cells as came."""
+    """Raise `ValueError` unless the results of a scan's answer say as many cells as have come."""
     if sum(answer.cells_per_result) != found:
         raise ValueError(f"{found} cells came in {len(block)} bytes for results of other sizes")
 
@@ -318,7 +324,7 @@ _row_of: Callable[[Cell], bytes] = operator.itemgetter(0)
 
 
 def _cell_rows(rows: Sequence[bytes], found: Sequence[CellColumns]) -> CellRows:
-    """Return rows as columns, which leave Python's garbage collector no cells to go through."""
+    """Return the cells of rows, found in answers, as columns, so that Python's garbage collector has fewer objects."""
     counts = [len(columns.rows) for columns in found]
     keys = [row + qualifier for row, columns in zip(rows, found, strict=True) for qualifier in columns.qualifiers]
     values = [value for columns in found for value in columns.values]

@@ -1,4 +1,4 @@
-"""The exceptions of HBase's servers as errors of this package: repeat, look for the region again, or give up."""
+"""Exceptions of HBase's servers as errors of this package, by which a caller repeats a call or gives up."""
 
 import re
 import socket
@@ -42,15 +42,15 @@ _MOST_TEXT = 300
 
 
 class NotDone(errors.StoreUnavailable):
-    """A server did not begin with a call, or never received it: repeating it is safe whatever it is."""
+    """A server did not begin with a call, or never received it, so that any call may be repeated safely."""
 
 
 class NotSent(ConnectionAbortedError):
-    """A connection was closed before a byte of a call was sent."""
+    """A connection was closed before a byte of a call was sent on it, so that the call may be repeated."""
 
 
 class ServerException(NamedTuple):
-    """An exception of Java in an answer."""
+    """A Java exception that a server has answered with."""
 
     java_class: str  # With its package.
     trace: str  # Message and stack.
@@ -63,7 +63,7 @@ class ServerException(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The first line of the message, without names of packages."""
+        """The first line of the exception's message, for users: without the names of Java packages."""
         line = next(iter(self.trace.splitlines()), "").strip() or self.java_class
         return re.sub(r"\b(?:[a-z][a-z0-9]*\.)+(?=[A-Z])", "", line)[:_MOST_TEXT]
 
@@ -83,7 +83,7 @@ _TOO_LARGE = "KeyValue size too large"
 
 
 def of_exception(exception: ServerException, what: str, table: str) -> errors.SimhashError:
-    """Return the error for an exception that a server answered with; `what` names the call and the server."""
+    """Return this package's error for a Java exception that a server answered with; `what` names call and server."""
     line = exception.line
     is_final = exception.final or "DoNotRetry" in exception.java_class
     kind, sentence = _KNOWN.get(
@@ -95,7 +95,7 @@ def of_exception(exception: ServerException, what: str, table: str) -> errors.Si
 
 
 class connection_errors:  # reads as a statement; a class, since a generator costs microseconds on each call
-    """Turn errors of a connection inside the block into errors of this package."""
+    """Turn errors of a connection inside the block into errors of this package, with the call and server in them."""
 
     def __init__(self, what: str, server: Gateway, timeout_s: float, *, begun: bool = True) -> None:
         self._what = f"{what} at {server}"
@@ -103,7 +103,7 @@ class connection_errors:  # reads as a statement; a class, since a generator cos
         self._begun = begun  # Whether the server may have received a call.
 
     def __enter__(self) -> None:
-        """Do nothing."""
+        """Do nothing: errors are replaced at the end of the block."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise an error of this package in place of an error of the connection."""

@@ -1,4 +1,4 @@
-"""Calls of the servers of a cluster: connections that threads share, and conversations on them."""
+"""Calls of the servers of a cluster: connections that threads share, and conversations run on them."""
 
 import os
 import threading
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Connections:
-    """One connection to each service of each server that was called; threads share them.
+    """The open connections of one store: one to each service of each server that was called; threads share them.
 
     After a fork the child starts without connections.
     """
@@ -35,7 +35,7 @@ class Connections:
         self._start_empty()
 
     def to(self, server: Gateway, service: str) -> RpcConnection:
-        """Return a connection to a service of a server that can take calls; errors of connecting are `NotDone`."""
+        """Return a connection to a service of a server that can take calls; raise `NotDone` if it cannot be made."""
         self._start_after_fork()
         with self._lock:
             if self._closed:
@@ -57,14 +57,14 @@ class Connections:
         return connection
 
     def counts(self) -> tuple[int, int]:
-        """Count the open connections, and those with calls under way."""
+        """Return the numbers of open connections, and of those with calls under way."""
         self._start_after_fork()
         with self._lock:
             connections = [each for each in self._open.values() if each.is_open]
         return len(connections), sum(each.calls > 0 for each in connections)
 
     def close(self) -> None:
-        """Close all; calls under way get an error, and later ones raise `IndexClosed`."""
+        """Close all connections; calls under way get an error, and later ones raise `IndexClosed`."""
         self._start_after_fork()
         with self._lock:
             self._closed = True
@@ -73,7 +73,7 @@ class Connections:
             connection.close()
 
     def _start_after_fork(self) -> None:
-        """Leave the connections to the parent process, which goes on with them."""
+        """Begin without connections in a forked child: they belong to the parent process, which goes on with them."""
         if os.getpid() != self._process:
             self._start_empty()
 
@@ -84,7 +84,7 @@ class Connections:
 
 
 class _Ticket(NamedTuple):
-    """A call under way, or the error that kept it from being sent."""
+    """A call that was sent, with the number by which its answer is found, or the error that kept it from being sent."""
 
     call: RpcCall
     connection: RpcConnection | None
@@ -94,7 +94,7 @@ class _Ticket(NamedTuple):
 
 
 class RpcExchange(exchange.Exchange):
-    """Holds conversations with the servers of a cluster.
+    """Runs conversations, generators of calls, with the servers of a cluster.
 
     A conversation that failed begins again, with regions that are looked for anew, where repeating is safe: where the
     caller allows it, or where no server has begun with a call of it.
@@ -107,7 +107,7 @@ class RpcExchange(exchange.Exchange):
         self._retries = 0
 
     def traffic(self) -> Traffic:
-        """Count connections and retries; there is one connection to each service of each server."""
+        """Return the numbers of connections, one to each service of each server, and of retries."""
         connections, in_use = self._connections.counts()
         return Traffic(connections, in_use, max(connections, self._options.max_connections), self._retries)
 
@@ -125,7 +125,10 @@ class RpcExchange(exchange.Exchange):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Hold many conversations, ``sockets * window`` of them at a time; a disabled table is noticed by itself."""
+        """Run many conversations (generators of calls), ``sockets * window`` of them at a time; see `Exchange.hold`.
+
+        `writes` is ignored: servers report a disabled table by an error of their own.
+        """
         tasks = self._traced(tasks)
         retries = Backoff(self._options.deadline_s)
         results: dict[int, T] = {}
@@ -158,7 +161,7 @@ class RpcExchange(exchange.Exchange):
 
 
 class _Round(Generic[T]):
-    """One attempt at all conversations that have no result yet."""
+    """One attempt at all conversations (generators of calls) of a call of `hold` that have no result yet."""
 
     def __init__(
         self,
@@ -177,7 +180,10 @@ class _Round(Generic[T]):
         self._failures: list[Retryable] = []
 
     def hold(self, most: int) -> list[Retryable]:
-        """Hold the conversations and keep their results; return the errors after which the others may be repeated."""
+        """Run the conversations, generators of calls, and keep their results.
+
+        Return the errors after which the others may be repeated.
+        """
         waiting = deque(number for number in range(len(self._tasks)) if number not in self._results)
         try:
             while self._talking or (waiting and not self._failures):
@@ -198,7 +204,10 @@ class _Round(Generic[T]):
         return self._failures
 
     def _advance(self) -> None:
-        """Wait for the answers to the oldest calls, and send the next calls of their conversation."""
+        """Wait for the answers to the oldest calls, pass them to their conversation, and send the calls that follow.
+
+        A conversation is a generator that yields calls and is sent their answers.
+        """
         number, conversation, tickets = self._talking.popleft()
         answers: list[RpcAnswer] = []
         errors: list[SimhashError] = []
@@ -217,7 +226,10 @@ class _Round(Generic[T]):
     def _step(
         self, number: int, conversation: exchange.Conversation[T], answer: list[RpcAnswer] | SimhashError | None
     ) -> Sequence[RpcCall] | None:
-        """Pass answers or an error to a conversation; return its next calls, None when it has ended or failed."""
+        """Pass answers or an error to a conversation, a generator of calls, and return the calls that it yields next.
+
+        None is returned if it has ended or failed.
+        """
         try:
             if isinstance(answer, SimhashError):
                 return conversation.throw(answer)
@@ -233,7 +245,7 @@ class _Round(Generic[T]):
         return None
 
     def _send(self, asked: Sequence[tuple[int, exchange.Conversation[T], Sequence[RpcCall]]]) -> None:
-        """Send the calls of conversations, those of one connection at once."""
+        """Send the calls that some conversations have yielded; those for one connection go together."""
         places: dict[tuple[Gateway, str], list[RpcCall]] = {}
         for *_, calls in asked:
             for call in calls:
@@ -274,7 +286,11 @@ def _forget(tickets: Sequence[_Ticket]) -> None:
 
 
 def _worst(errors: Sequence[SimhashError], answers: Sequence[RpcAnswer]) -> SimhashError | None:
-    """Return the error of calls, if any: one that forbids a repetition first, `NotDone` only if no server has begun."""
+    """Return the error to be thrown into a conversation, a generator of calls, some of which failed; None if none did.
+
+    An error after which nothing may be repeated comes first. It is `NotDone`, after which all may be, only if no server
+    has begun with a call.
+    """
     for harmless in (Retryable, NotDone):
         if worse := [error for error in errors if not isinstance(error, harmless)]:
             return worse[0]

@@ -36,7 +36,7 @@ MOST_ACTIONS = 4_096
 
 
 class RpcCall(NamedTuple):
-    """One call of one server."""
+    """One call of a method of one server, before it is sent."""
 
     server: Gateway
     service: str
@@ -49,14 +49,14 @@ class RpcCall(NamedTuple):
 
 
 class RpcAnswer(NamedTuple):
-    """The answer to a call."""
+    """The bytes of the answer to a call: a message, and cells."""
 
     message: bytes
     cells: bytes
 
 
 def connection_header(user: str, service: str) -> bytes:
-    """Return the ``ConnectionHeader`` of a connection; the user counts only where nobody is authenticated."""
+    """Return the ``ConnectionHeader``, the first message of a connection; `user` counts without Kerberos only."""
     major, minor = _VERSION
     texts = (f"{major}.{minor}.0", "simhash-hbase", "none", "simhash-hbase", "none", "none")
     version = b"".join(bytes_field(number, text.encode()) for number, text in enumerate(texts, 1))
@@ -66,13 +66,16 @@ def connection_header(user: str, service: str) -> bytes:
 
 
 def trace_info(headers: Mapping[str, str]) -> bytes:
-    """Return the field of a ``RequestHeader`` that names a span, whose trace HBase 2.5 and later continues."""
+    """Return the field of a ``RequestHeader`` with headers that name a span.
+
+    HBase 2.5 and later continues its trace.
+    """
     pairs = (bytes_field(1, name.encode()) + bytes_field(2, value.encode()) for name, value in headers.items())
     return bytes_field(2, b"".join(bytes_field(3, pair) for pair in pairs)) if headers else b""
 
 
 def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
-    """Return the bytes of a call up to its cells: the length, the header and the parameter."""
+    """Return the bytes of a call that come before its cells: the length, the header and the parameter."""
     header = number_field(1, number) + call.trace + _method(call.method, timeout_ms)
     if call.cells:
         header += bytes_field(5, number_field(1, len(call.cells)))
@@ -84,12 +87,12 @@ def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
 
 @lru_cache
 def _method(name: str, timeout_ms: int) -> bytes:
-    """Return the fields of a ``RequestHeader`` that are the same for all calls of a method."""
+    """Return the fields in the header of a call that are the same for all calls of a method with this time-out."""
     return bytes_field(3, name.encode()) + number_field(4, True) + number_field(7, timeout_ms)
 
 
 class Scan(NamedTuple):
-    """A scan: the range that it reads, and how."""
+    """The parts of a ``Scan`` message: the range of rows that it reads, and how."""
 
     family: str
     start: bytes
@@ -106,7 +109,7 @@ def _region(name: bytes) -> bytes:
 
 
 def open_scan(region: bytes, scan: Scan, rows: int, *, close: bool) -> bytes:
-    """Return a ``ScanRequest`` for the first rows; with `close` the server forgets the scan after the answer.
+    """Return a ``ScanRequest`` for the first `rows` rows; with `close` the server forgets the scan after the answer.
 
     Partial rows and heartbeats are not asked for: an answer has whole results.
     """
@@ -119,16 +122,16 @@ def open_scan(region: bytes, scan: Scan, rows: int, *, close: bool) -> bytes:
 
 @lru_cache
 def _way(family: str, batch: int, rows: int, *, stream: bool, cached: bool) -> bytes:
-    """Return the fields of a ``Scan`` that are the same for all ranges."""
+    """Return the fields of a ``Scan`` that do not depend on its range."""
     fields = bytes_field(1, bytes_field(1, family.encode())) + number_field(8, cached)
     fields += number_field(9, batch) if batch else b""
     return fields + number_field(17, rows) + number_field(23, _STREAM if stream else _PREAD)
 
 
 def go_on_scanning(scanner: int, rows: int, sequence: int) -> bytes:
-    """Return a ``ScanRequest`` for more rows of an open scan; no rows close it.
+    """Return a ``ScanRequest`` for `rows` more rows of the open scan `scanner`; 0 rows close the scan.
 
-    The server compares the sequence with the number of earlier calls that went on, so that no answer gets lost.
+    `sequence` is the number of earlier calls for more rows; the server compares it, so that no answer gets lost.
     """
     if not rows:
         return number_field(3, scanner) + number_field(4, 0) + number_field(5, True)
@@ -136,7 +139,7 @@ def go_on_scanning(scanner: int, rows: int, sequence: int) -> bytes:
 
 
 class ScanAnswer:
-    """A ``ScanResponse``, whose first field says how many cells each result has."""
+    """A decoded ``ScanResponse``: how many cells each result has, and whether the scan has more."""
 
     def __init__(self, message: bytes) -> None:
         counts, at = _leading_counts(message)
@@ -148,7 +151,10 @@ class ScanAnswer:
 
 
 def _leading_counts(message: bytes) -> tuple[list[int], int]:
-    """Return the counts below 128 at the beginning of a long message, and the position after them."""
+    """Return the cell counts below 128 at the beginning of a long ``ScanResponse``, and the position after them.
+
+    numpy reads these faster than a field at a time. Of a short message none are read here.
+    """
     if len(message) < _LONG_BYTES:
         return [], 0
     pairs = np.frombuffer(message, np.uint8, count=len(message) // 2 * 2).reshape(-1, 2)
@@ -158,7 +164,7 @@ def _leading_counts(message: bytes) -> tuple[list[int], int]:
 
 
 class Get(NamedTuple):
-    """A ``Get`` of one row of a family."""
+    """The parts of a ``Get`` message: the row, the family, and which of its cells are wanted."""
 
     row: bytes
     family: str
@@ -169,7 +175,7 @@ class Get(NamedTuple):
     cached: bool = True
 
     def action(self) -> bytes:
-        """Return the get as the field of an ``Action``."""
+        """Return the bytes of the get as a field of an ``Action``, one of the operations of a ``MultiRequest``."""
         column = bytes_field(1, self.family.encode())
         column += bytes_field(2, self.qualifier) if self.qualifier is not None else b""
         get = bytes_field(1, self.row) + bytes_field(2, column)
@@ -181,7 +187,7 @@ class Get(NamedTuple):
 
 
 def multi_gets(regions: Iterable[tuple[bytes, Sequence[Get]]]) -> bytes:
-    """Return a ``MultiRequest`` of gets, which are given by the names of their regions."""
+    """Return a ``MultiRequest`` of gets, from pairs of a region's name and the gets in that region."""
     parts = []
     for region, gets in regions:
         actions = (bytes_field(3, number_field(1, at) + get.action()) for at, get in enumerate(gets))
@@ -190,13 +196,16 @@ def multi_gets(regions: Iterable[tuple[bytes, Sequence[Get]]]) -> bytes:
 
 
 def multi_mutations(regions: Iterable[tuple[bytes, int]], *, delete: bool) -> bytes:
-    """Return a ``MultiRequest`` of writes or deletes, from each region's name and its number of the call's cells."""
+    """Return a ``MultiRequest`` of writes or deletes of the cells that are sent with the call.
+
+    `regions` has each region's name and its number of these cells, in their order.
+    """
     parts = (_region(region) + _actions(delete=delete).first(count) for region, count in regions)
     return b"".join(bytes_field(1, part) for part in parts)
 
 
 class _Numbered:
-    """Messages that are numbered from 0, as one byte string, of which the first ones are cut off."""
+    """Messages that are numbered from 0, of which the first ones are wanted, as one byte string."""
 
     def __init__(self, messages: Iterable[bytes]) -> None:
         pieces = list(messages)
@@ -204,7 +213,7 @@ class _Numbered:
         self._ends = np.cumsum([0, *map(len, pieces)]).tolist()
 
     def first(self, count: int) -> bytes:
-        """Return the bytes of the first messages."""
+        """Return the bytes of the first `count` messages."""
         return self._all[: self._ends[count]]
 
 
@@ -221,21 +230,21 @@ def _successes() -> _Numbered:
 
 
 class GetResult(NamedTuple):
-    """The answer to a get within a multi."""
+    """The answer to one get of a ``MultiRequest``."""
 
     cells: int  # How many cells of the answer belong to it.
     exists: bool
 
 
 class ActionError(NamedTuple):
-    """The answer to an action, or to all actions of a region, that failed."""
+    """The error of an action of a ``MultiRequest``, or of all its actions in one region."""
 
     java_class: str
     trace: str
 
 
 def multi_errors(message: bytes, counts: Sequence[int]) -> list[ActionError]:
-    """Return the errors of a ``MultiResponse`` to mutations; `counts`: how many each region had.
+    """Return the errors in a ``MultiResponse`` to mutations; `counts` are the numbers of mutations in each region.
 
     A region that did everything in order answers with bytes that are known beforehand, so nothing is read of it.
     """
@@ -248,7 +257,7 @@ def multi_errors(message: bytes, counts: Sequence[int]) -> list[ActionError]:
 
 
 def multi_results(message: bytes, counts: Sequence[int]) -> list[GetResult | ActionError]:
-    """Return the answers of a ``MultiResponse`` to gets in their order; `counts`: how many each region had."""
+    """Return the answers in a ``MultiResponse`` to gets, in order; `counts` are the numbers of gets in each region."""
     answers: list[GetResult | ActionError] = []
     for content, count in zip(_region_results(message, len(counts)), counts, strict=True):
         results = _action_results(content, count)
@@ -284,9 +293,9 @@ def _error(pair: Message) -> ActionError:
 
 
 def check_and_put(region: bytes, key: tuple[bytes, str, bytes], expected: bytes | None) -> bytes:
-    """Return a ``MutateRequest`` that puts the cell of the call if a cell has a value, or if there is none.
+    """Return a ``MutateRequest`` that puts the cell sent with the call if the cell `key` has the value `expected`.
 
-    For the server, an empty value to compare with means none.
+    If `expected` is None, the cell is put where there is none yet. For the server, an empty value means that, too.
     """
     row, family, qualifier = key
     comparable = bytes_field(1, bytes_field(1, expected or b""))
@@ -298,7 +307,7 @@ def check_and_put(region: bytes, key: tuple[bytes, str, bytes], expected: bytes 
 
 
 def was_put(message: bytes) -> bool:
-    """Return whether a ``MutateResponse`` says that the condition was met."""
+    """Return whether a ``MutateResponse`` to a `check_and_put` says that the cell was put."""
     answer = Message(message)
     if not answer.has(2):
         raise ValueError("an answer does not say whether the cell was changed")
@@ -315,7 +324,7 @@ class RegionInfo(NamedTuple):
 
 
 def region_info(value: bytes) -> RegionInfo:
-    """Return the region that a value of ``info:regioninfo`` describes."""
+    """Return the region that a value in the column ``info:regioninfo`` of the table ``hbase:meta`` describes."""
     if not value.startswith(b"PBUF"):
         raise ValueError("the description of a region is no message")
     info = Message(value[4:])
@@ -326,7 +335,7 @@ def region_info(value: bytes) -> RegionInfo:
 
 
 def server_of(name: Message) -> Gateway:
-    """Return the host and port in a ``ServerName``."""
+    """Return the host and port in a ``ServerName`` message."""
     return Gateway(name.text(1), name.number(2))
 
 
@@ -337,12 +346,12 @@ def meta_server(message: bytes) -> Gateway | None:
 
 
 def is_disabled(value: bytes) -> bool:
-    """Return whether the value of ``table:state`` says that a table is disabled, or becomes so."""
+    """Return whether a value in ``table:state`` of ``hbase:meta`` says that a table is disabled, or becomes so."""
     return Message(value).number(1) in (_DISABLED, _DISABLING)
 
 
 def table_name(name: str) -> bytes:
-    """Return the ``TableName`` of a table's name."""
+    """Return the ``TableName`` message for a name such as ``table`` or ``namespace:table``."""
     namespace, _, table = name.rpartition(":")
     return bytes_field(1, (namespace or "default").encode()) + bytes_field(2, table.encode())
 
@@ -357,7 +366,10 @@ def create_table(name: str, schema: TableSchema, attributes: Mapping[str, str]) 
 
 
 def table_settings(message: bytes) -> tuple[dict[str, dict[str, str]], dict[str, str]] | None:
-    """Return settings of families and attributes in a ``GetTableDescriptorsResponse``; None if there is no table."""
+    """Return a table's settings from a ``GetTableDescriptorsResponse``: by family, and its own attributes.
+
+    None if there is no table.
+    """
     tables = Message(message).messages(1)
     if not tables:
         return None
@@ -379,7 +391,10 @@ def _read_pairs(message: Message, number: int) -> dict[str, str]:
 
 
 def read_answer(frame: bytes) -> tuple[Message, RpcAnswer]:
-    """Return the header of an answer, and its message and cells, which are empty for an error."""
+    """Return the header of an answer, and its message and cells, from the bytes of its frame.
+
+    Message and cells are empty for an error.
+    """
     size, at = read_varint(frame, 0)
     if at + size > len(frame):
         raise ValueError("the header of an answer is cut off")

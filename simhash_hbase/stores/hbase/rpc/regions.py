@@ -25,7 +25,7 @@ _META_ROWS = 1_000
 
 
 class Region(NamedTuple):
-    """A range of rows that one server serves."""
+    """A region of a table: a range of its rows that one server serves."""
 
     start: bytes
     end: bytes  # Exclusive; empty: the end of the table.
@@ -44,14 +44,14 @@ class RegionMap:
             raise NotDone("the regions of the table are being split, merged or moved")
 
     def of(self, row: bytes) -> Region:
-        """Return the region of a row, which has a server; raise `NotDone` while it has none."""
+        """Return the region in which a row lies, which has a server; raise `NotDone` while it has none."""
         region = self.regions[bisect_right(self._starts, row) - 1]
         if region.server is None:
             raise NotDone("a region of the table has no server yet")
         return region
 
     def grouped(self, rows: Sequence[bytes]) -> Iterator[tuple[Gateway, list[tuple[Region, list[int]]]]]:
-        """Yield each server with its regions and the positions of their rows."""
+        """Yield each server with the regions in which some of `rows` lie, and the positions of the rows in each."""
         servers: dict[Gateway, dict[Region, list[int]]] = {}
         for at, row in enumerate(rows):
             region = self.of(row)
@@ -62,7 +62,10 @@ class RegionMap:
 
 
 class Locator:
-    """Finds the servers of a cluster and of the regions of one table; threads may share it."""
+    """Finds the servers that a call goes to: those of a table's regions, the master, and that of ``hbase:meta``.
+
+    Threads may share it.
+    """
 
     def __init__(self, options: HBaseOptions) -> None:
         self._options = options
@@ -79,7 +82,7 @@ class Locator:
     def regions(self) -> Conversation[RegionMap]:
         """Return the regions of the table, remembered or read; raise `StoreRefused` for a disabled table.
 
-        Nothing of a write has begun before: errors on the way are `NotDone`.
+        A call that needs them has not begun before: errors on the way are `NotDone`, after which it may be repeated.
         """
         known = self._map
         if known is None:
@@ -138,7 +141,7 @@ class Locator:
         return messages.is_disabled(values[0])
 
     def master(self) -> Conversation[Gateway]:
-        """Return the active master, asked of the servers."""
+        """Return the active master of the cluster, as one of its servers says."""
         answer = yield from self._ask_registry("GetActiveMaster")
         name = Message(answer.message)
         if not name.has(1):
@@ -146,7 +149,7 @@ class Locator:
         return messages.server_of(name.message(1))
 
     def find_meta(self) -> Conversation[Gateway]:
-        """Return the server of ``hbase:meta``, remembered or asked of the servers."""
+        """Return the server of the table ``hbase:meta``, remembered or asked of the servers."""
         server = self._meta
         if server is None:
             answer = yield from self._ask_registry("GetMetaRegionLocations")
@@ -162,7 +165,10 @@ class Locator:
         return cast(messages.RpcAnswer, answer)
 
     def _ask_registry(self, method: str) -> Conversation[messages.RpcAnswer]:
-        """Return the first answer of a server to a call of the registry; those of the address are asked first."""
+        """Return the answer of the first server that answers a call of the registry, which knows the cluster's servers.
+
+        Servers of the address are asked first, then those of known regions.
+        """
         given = random.sample(self._options.gateways, len(self._options.gateways))
         others = [server for server in self._others if server not in given]
         failures: list[SimhashError] = []

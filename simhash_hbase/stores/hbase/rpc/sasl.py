@@ -1,4 +1,4 @@
-"""The handshake of SASL with a server of HBase, behind the preamble of a connection (HBaseSaslRpcClient.java)."""
+"""The SASL handshake that begins a connection to a server of HBase with Kerberos (HBaseSaslRpcClient.java)."""
 
 import socket
 import time
@@ -18,7 +18,7 @@ _HTTP = int.from_bytes(b"HTTP")
 
 
 def authenticate(connected: socket.socket, server: Gateway, options: HBaseOptions) -> KerberosClient | None:
-    """Show a Kerberos ticket to a server; return the client that seals all that follows, None if nothing is sealed.
+    """Show a Kerberos ticket to a server; return the client that signs or encrypts all that follows, None for neither.
 
     Raises `StoreRefused` where the server or Kerberos refuses, `OtherServer` for a server that authenticates nobody,
     and `NotDone` where Kerberos fails otherwise.
@@ -37,7 +37,10 @@ def authenticate(connected: socket.socket, server: Gateway, options: HBaseOption
 
 
 class _Handshake:
-    """The exchange of tokens on a socket, each after its length; a status comes before a token of the server."""
+    """The exchange of SASL's tokens with a server.
+
+    Each comes after its length, and the server's after a status, too.
+    """
 
     def __init__(self, connected: socket.socket, server: Gateway, deadline: float) -> None:
         self._socket = connected
@@ -45,11 +48,11 @@ class _Handshake:
         self._deadline = deadline
 
     def send(self, token: bytes) -> None:
-        """Send a token, which may be empty."""
+        """Send a token of the client to the server; it may be empty."""
         self._socket.sendall(len(token).to_bytes(LENGTH_BYTES) + token)
 
     def receive(self) -> bytes:
-        """Return the next token of the server."""
+        """Return the next token of the server; raise `StoreRefused` if it refuses the ticket."""
         status = self._number()
         if status == ERROR:
             java_class, message = (self._bytes().decode("utf-8", "replace") for _ in range(2))
@@ -73,7 +76,7 @@ class _Handshake:
         return int.from_bytes(self._read(LENGTH_BYTES), signed=True)
 
     def _read(self, size: int) -> bytes:
-        """Return the next bytes, as many as `size`, before the deadline."""
+        """Return exactly `size` bytes from the socket; raise `TimeoutError` at the deadline."""
         read = bytearray()
         while len(read) < size:
             left = self._deadline - time.monotonic()

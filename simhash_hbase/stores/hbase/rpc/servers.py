@@ -1,4 +1,4 @@
-"""The servers of an HBase, called without a gateway: an exchange and a driver, as `Gateways` has them."""
+"""HBase's own servers, called without a gateway: what a store needs of them, as `Gateways` has it for gateways."""
 
 from simhash_hbase.errors import Retryable, StoreUnavailable
 from simhash_hbase.stores.hbase.exchange import Conversation
@@ -9,7 +9,7 @@ from simhash_hbase.stores.hbase.rpc.regions import Locator
 
 
 class Servers:
-    """HBase's own servers by an address: connects to the first one that answers."""
+    """HBase's own servers, as an address names some of them: connects to the first one that answers."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options

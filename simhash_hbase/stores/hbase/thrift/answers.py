@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def after_qualifier(qualifier: bytes) -> bytes:
-    """Return the filter for the cells of a row after a qualifier, in HBase's filter language.
+    """Return a filter, in HBase's filter language, for the cells of a row whose qualifiers come after this one.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def after_qualifier(qualifier: bytes) -> bytes:
 
 
 def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
-    """Return the place of a region, from its first key, host and port in the answer of either interface.
+    """Return a `RegionPlace` from a region's first key, host and port in an answer, each of which may be None.
 
     Examples
     --------
@@ -33,21 +33,24 @@ def region_place(start: bytes | None, host: bytes | None, port: int | None) -> R
 
 
 def present(values: list[T | None]) -> list[T]:
-    """Return parts of an answer that must be there; raise `UnreadableAnswer` if one is absent."""
+    """Return values of an answer, all of which must be there; raise `UnreadableAnswer` if one is None."""
     if None in values:
         raise UnreadableAnswer("a part of an answer is absent")
     return cast(list[T], values)
 
 
 def whole(cells: list[Cell]) -> list[Cell]:
-    """Return cells; raise `UnreadableAnswer` if a part of one is absent."""
+    """Return cells of an answer; raise `UnreadableAnswer` if one lacks its row, qualifier, value or timestamp."""
     if any(None in cell for cell in cells):
         raise UnreadableAnswer("a part of a cell is absent")
     return cells
 
 
 def block_keys(results: Sequence[Any]) -> list[bytes]:
-    """Return the keys of the block rows in an answer; raise `UnreadableAnswer` for keys of another length."""
+    """Return the keys of block rows (prefix and fingerprint) in an answer.
+
+    Raises `UnreadableAnswer` for keys of another length than 13 bytes.
+    """
     keys = present([result.row for result in results])
     if keys and set(map(len, keys)) != {BLOCK_ROW_BYTES}:
         raise UnreadableAnswer("a key of a block row has another length")
@@ -55,10 +58,10 @@ def block_keys(results: Sequence[Any]) -> list[bytes]:
 
 
 def decoded(value: bytes | str) -> str:
-    """Return a name or a setting as text; gateways send bytes or text."""
+    """Return a name or a setting as text; a gateway may send it as bytes or as text."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def boolean(value: object) -> str:
-    """Return ``true`` or ``false``, as the HBase shell writes a setting."""
+    """Return ``true`` or ``false`` for a setting, as the HBase shell writes it."""
     return "true" if value else "false"

@@ -1,4 +1,4 @@
-"""Channels to a gateway: a socket that buffers its output and observes a deadline, and Thrift over HTTP on such a one.
+"""Connections to a gateway as thriftpy2 uses them: a socket with a buffer and a deadline, and Thrift over HTTP.
 
 The HTTP client of thriftpy2 does not look at statuses, repeats calls that are not safe to repeat, and sets the time-out
 of all new sockets of the process while it sends.
@@ -35,7 +35,7 @@ _LENGTHS = 8
 
 
 def check_no_rpc(first: bytes) -> None:
-    """Raise `OtherServer` for the first bytes of an answer of HBase's master or of a region server."""
+    """Raise `OtherServer` if an answer begins as one of HBase's own RPC does, from a master or region server."""
     if _NO_CALL in first[: _LENGTHS + len(_NO_CALL)]:
         raise OtherServer("this is HBase's own RPC (master or region server), which hbase+rpc:// calls")
 
@@ -53,7 +53,7 @@ class Channel:
         self._received = 0  # Bytes of the answer.
 
     def allow(self, timeout_s: float) -> None:
-        """Set the deadline; a read that has begun before it may take as long again."""
+        """Set the deadline, in seconds from now; a read that begins before it may take as long again."""
         self._deadline = time.monotonic() + timeout_s
         if timeout_s != self._timeout_s:
             # Each setting is a system call, which costs as much as sending.
@@ -61,11 +61,11 @@ class Channel:
             self._timeout_s = timeout_s
 
     def begin_answer(self) -> None:
-        """Count received bytes from 0 again: an answer begins where the one before ends."""
+        """Count received bytes from 0 again, for the limit of an answer's size, when a new answer begins."""
         self._received = 0
 
     def read(self, size: int) -> bytes:
-        """Return one to `size` bytes, received before the deadline; waiting bytes are sent before."""
+        """Return 1 to `size` bytes, received before the deadline; bytes that wait to be sent are sent first."""
         if size > MOST_BYTES:
             raise too_large(size)
         if self._waiting:
@@ -81,11 +81,11 @@ class Channel:
         return found
 
     def is_open(self) -> bool:
-        """Return true: it begins with a socket that is connected."""
+        """Return True, for thriftpy2: a channel begins with a socket that is connected."""
         return True
 
     def write(self, data: bytes) -> None:
-        """Keep bytes until `push`."""
+        """Keep bytes to be sent until `push`."""
         self._waiting += data
 
     @property
@@ -102,7 +102,7 @@ class Channel:
         self._waiting.clear()
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Wait for at most some seconds; return whether nothing came."""
+        """Wait up to some seconds for the gateway to send something; return whether nothing came."""
         self._socket.settimeout(seconds)
         try:
             self._ahead = self._ahead or self._socket.recv(1)
@@ -113,7 +113,7 @@ class Channel:
         return False
 
     def is_quiet(self) -> bool:
-        """Return whether nothing came: neither unexpected bytes nor the end of the connection."""
+        """Return, without waiting, whether nothing came: neither unexpected bytes nor the end of the connection."""
         self._socket.setblocking(False)
         self._timeout_s = None
         if self._ahead:
@@ -127,12 +127,12 @@ class Channel:
         return False
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket of the channel."""
         self._socket.close()
 
 
 class HttpRefusal(Exception):
-    """An HTTP answer without a message of Thrift."""
+    """An HTTP answer that has no Thrift message, such as a proxy's page with an error status."""
 
     def __init__(self, status: int, content_type: str = "") -> None:
         super().__init__(f"HTTP status {status}")
@@ -171,21 +171,21 @@ class HttpChannel:
         self._channel.allow(timeout_s)
 
     def write(self, data: bytes) -> None:
-        """Append bytes to the message."""
+        """Append bytes to the Thrift message that the next request will have."""
         self._message += data
 
     def flush(self) -> None:
-        """End the message, which `push` or the end of an earlier answer sends."""
+        """End the message and queue its request, which `push` or the end of an earlier answer sends."""
         self._requests.append(b"%b%d\r\n\r\n%b" % (self._head, len(self._message), bytes(self._message)))
         self._message.clear()
 
     @property
     def waiting(self) -> int:
-        """Always 0, since no frame bounds a message."""
+        """The number of bytes that wait, for the limit of a frame: always 0, since HTTP has no such limit."""
         return 0
 
     def push(self) -> None:
-        """Send the first request, unless one is under way."""
+        """Send the first request that waits, unless the answer to another one is still to come."""
         if self._is_under_way or not self._requests:
             return
         if self._is_closing:
@@ -198,7 +198,7 @@ class HttpChannel:
         self._channel.push()
 
     def begin_answer(self) -> None:
-        """Receive the whole answer to the oldest request, and send the next request."""
+        """Receive the whole answer to the oldest request, for `read`, and send the next request of the queue."""
         self._channel.begin_answer()
         with HTTPResponse(cast(socket.socket, _Readable(self._channel)), method="POST") as response:
             try:
@@ -217,22 +217,22 @@ class HttpChannel:
         self.push()
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes of the answer, at most `size`."""
+        """Return the next bytes, at most `size`, of the answer that `begin_answer` has received."""
         part, self._answer = self._answer[:size], self._answer[size:]
         if not part:
             raise ConnectionAbortedError("the answer ended before the message in it")
         return bytes(part)
 
     def is_open(self) -> bool:
-        """Return true, as `Channel.is_open`."""
+        """Return True, for thriftpy2, as `Channel.is_open` does."""
         return True
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Wait for at most some seconds; return whether nothing came."""
+        """Wait up to some seconds for the gateway to send something; return whether nothing came."""
         return self._channel.is_silent_for(seconds)
 
     def is_quiet(self) -> bool:
-        """Return whether the connection can take a request."""
+        """Return, without waiting, whether the connection can take a request: it is not closed, and nothing came."""
         return not self._is_closing and self._channel.is_quiet()
 
     def close(self) -> None:
@@ -241,7 +241,7 @@ class HttpChannel:
 
 
 class _Readable(RawIOBase):
-    """A channel as `http.client` reads it, in place of a socket."""
+    """A channel in the form of a socket that `http.client` reads an answer from."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

@@ -1,4 +1,4 @@
-"""Many calls of gateways under way at once without threads, retried where that is safe."""
+"""Many calls of gateways at once without threads, repeated where that is safe."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ DOUBT_S = 2.0
 
 
 class GatewayExchange(Exchange):
-    """Holds conversations with gateways."""
+    """Runs conversations, generators of calls, by Thrift gateways."""
 
     def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
         super().__init__(options)
@@ -29,7 +29,7 @@ class GatewayExchange(Exchange):
         self._retries = 0
 
     def traffic(self) -> Traffic:
-        """Count connections and retries."""
+        """Return the numbers of connections, of those in use, and of retries."""
         idle, lent = self._pool.counts()
         return Traffic(idle + lent, lent, self._options.max_connections, self._retries)
 
@@ -43,7 +43,7 @@ class GatewayExchange(Exchange):
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Hold many conversations; see `Exchange.hold`."""
+        """Run many conversations, generators of calls, by gateways; see `Exchange.hold`."""
         retries = Backoff(self._options.deadline_s)
         work = _TaskQueue(self._traced(tasks))
         doubt = self._refuse_if_disabled if writes else None
@@ -61,9 +61,10 @@ class GatewayExchange(Exchange):
         return [work.results[number] for number in range(len(tasks))]
 
     def _refuse_if_disabled(self, gateway: Gateway) -> None:
-        """Raise `StoreRefused` if the table is disabled, as the gateway says on a separate connection.
+        """Raise `StoreRefused` if the table is disabled, which the gateway is asked on a separate connection.
 
-        A gateway that does not answer there either proves nothing about the table.
+        This is for writes that wait long, since a gateway does not answer them while the table is disabled. A gateway
+        that does not answer there either proves nothing about the table.
         """
         work = _TaskQueue([self._is_disabled])
         try:
@@ -80,7 +81,7 @@ class GatewayExchange(Exchange):
 
 
 class _TaskQueue(Generic[T]):
-    """The tasks of one call of `hold`: those whose conversations have not begun, and the results of finished ones."""
+    """The tasks of one call of `hold`, each of which makes a conversation, a generator of calls; and their results."""
 
     def __init__(self, tasks: Sequence[Task[T]]) -> None:
         self.tasks = tasks
@@ -90,16 +91,19 @@ class _TaskQueue(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """The number of tasks that have not begun."""
+        """The number of tasks whose conversations, generators of calls, have not begun."""
         return len(self._waiting)
 
     def start_over(self) -> int:
-        """Queue every task that has no result yet, and count them."""
+        """Queue every task that has no result yet, after an error or at first, and return their number."""
         self._waiting = deque(number for number in range(len(self.tasks)) if number not in self.results)
         return self.waiting
 
     def next_task(self) -> tuple[int, Conversation[T]] | None:
-        """Start the next conversation, and return it with its number; None when all have begun."""
+        """Begin the conversation (generator of calls) of the next task, and return it with the task's number.
+
+        None is returned when all have begun.
+        """
         if not self._waiting:
             return None
         self.begun = True
@@ -108,7 +112,7 @@ class _TaskQueue(Generic[T]):
 
 
 class _Line(Generic[T]):
-    """The conversations under way on one connection, answered in the order in which they asked."""
+    """The conversations (generators of calls) under way on one connection; answers come in the order of the calls."""
 
     def __init__(
         self,
@@ -124,7 +128,7 @@ class _Line(Generic[T]):
         self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
 
     def begin(self, work: _TaskQueue[T], conversations: int) -> None:
-        """Start more conversations, as far as there are tasks."""
+        """Start up to `conversations` of the waiting conversations, generators of calls, and send their first calls."""
         for _ in range(conversations):
             if (task := work.next_task()) is None:
                 break
@@ -133,7 +137,10 @@ class _Line(Generic[T]):
         self._push()
 
     def advance(self, work: _TaskQueue[T]) -> bool:
-        """Read the answers to the oldest calls and go on with their conversation; return whether there were calls."""
+        """Read the answers to the oldest calls, and send the calls that their conversation yields next.
+
+        Return False if no calls were under way.
+        """
         if not self._talking:
             return False
         number, conversation, calls = self._talking.popleft()
@@ -168,9 +175,10 @@ class _Line(Generic[T]):
 
 
 def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call]:
-    """Pass answers to a conversation and return its next calls; raise `UnreadableAnswer` for an answer without a part.
+    """Pass answers to a conversation, a generator of calls, and return the calls that it yields next.
 
-    thriftpy2 checks types in answers, not their number or absent parts.
+    Raises `UnreadableAnswer` if an answer lacks a part: thriftpy2 checks types in answers, not their number or absent
+    parts.
     """
     try:
         return conversation.send(answers)
@@ -181,9 +189,10 @@ def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call
 
 
 def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:
-    """Send on all lines, then read from all in turn, until everything is answered.
+    """Run the conversations of a queue on some connections: send calls on all, then read answers from each in turn.
 
-    An error closes the connection on which it occurred; the pool closes those that still wait for answers.
+    `window` conversations, generators of calls, are under way on each at a time. An error closes the connection on
+    which it occurred; the pool closes those that still wait for answers.
     """
     line = lines[0]
     try:

@@ -1,4 +1,4 @@
-"""A ticket of Kerberos for a gateway, shown to it by SASL as thriftpy2's transport does that."""
+"""The Kerberos handshake with a Thrift gateway, by SASL as thriftpy2's transport wants it."""
 
 from typing import Any, TypeAlias
 
@@ -15,28 +15,28 @@ Transport: TypeAlias = Any
 
 
 class _Client:
-    """A client of SASL for thriftpy2; each method returns whether it worked, and bytes."""
+    """A SASL client in the form that thriftpy2 calls; each method returns whether it worked, and bytes."""
 
     def __init__(self, client: KerberosClient) -> None:
         self._client = client
 
     def start(self, mechanism: str) -> tuple[bool, str, bytes]:
-        """Return the mechanism and the first token."""
+        """Return True, the mechanism, and the first token to send."""
         return True, mechanism, self._client.first_token()
 
     def step(self, token: bytes) -> tuple[bool, bytes]:
-        """Return the answer to a token of the server."""
+        """Return True, and the answer to a token of the server."""
         return True, self._client.step(token)
 
     def encode(self, data: bytes) -> tuple[bool, bytes]:
-        """Return bytes to send, signed or encrypted as agreed."""
+        """Return True, and bytes to send, signed or encrypted as the handshake agreed."""
         if self._client.layer == PLAIN:
             return True, data
         sealed = self._client.wrap(data)
         return True, len(sealed).to_bytes(LENGTH_BYTES) + sealed
 
     def decode(self, data: bytes) -> tuple[bool, bytes]:
-        """Return received bytes, checked and decrypted."""
+        """Return True, and the content of received bytes, checked and decrypted."""
         return True, self._client.unwrap(data[LENGTH_BYTES:])
 
 

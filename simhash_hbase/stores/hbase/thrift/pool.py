@@ -1,4 +1,4 @@
-"""Connections to one or several gateways, lent and taken back."""
+"""A pool of connections to one or several Thrift gateways, lent to callers and taken back."""
 
 import os
 import threading
@@ -42,7 +42,7 @@ class Pool:
 
     @contextmanager
     def lend(self, wanted: int) -> Iterator[list[GatewayConnection]]:
-        """Lend connections for the length of a block: at least one, and at most `wanted`."""
+        """Lend connections to the caller within the block: at least one, and at most `wanted`."""
         if os.getpid() != self._process:
             self._start_empty()
         lent = self._take(wanted)
@@ -65,12 +65,12 @@ class Pool:
             self._release(len(lent), lent)
 
     def counts(self) -> tuple[int, int]:
-        """Return how many connections are idle, and how many are lent to calls."""
+        """Return how many connections are idle, and how many are lent to callers."""
         with self._changed:
             return len(self._idle), self._lent
 
     def close(self) -> None:
-        """Close the connections that are not lent, and from now on those that come back; lend no more."""
+        """Close the idle connections, and those that are lent when they come back; lend no more."""
         with self._changed:
             self._closed = True
             for connection in self._idle:
@@ -85,7 +85,10 @@ class Pool:
         self._lent_at: Counter[Gateway] = Counter()
 
     def _take(self, wanted: int) -> list[GatewayConnection]:
-        """Return at least one connection to lend, waiting until one may be lent."""
+        """Return 1 to `wanted` connections to be lent, waiting until there may be another one.
+
+        Raise `StoreBusy` in the end.
+        """
         with self._changed:
             if self._closed:
                 raise IndexClosed(f"{format_url(self._options)}: this index was closed")
@@ -122,7 +125,7 @@ class Pool:
             self._changed.notify_all()
 
     def _next(self, turn: int) -> GatewayConnection:
-        """Return an idle connection or a new one, to the first gateway where that works."""
+        """Return an idle connection or a new one to the first gateway that has one, in the order of `_in_order`."""
         failures: list[SimhashError] = []
         for gateway, options in self._in_order(turn):
             try:
@@ -139,7 +142,11 @@ class Pool:
         raise StoreUnavailable("; ".join(map(str, failures))) from failures[-1]
 
     def _in_order(self, turn: int) -> list[tuple[Gateway, HBaseOptions]]:
-        """Return the gateways to try, in order: those that are due for a probe, those that work, then the others."""
+        """Return the gateways to try for a connection, in order.
+
+        First come those that failed and are due for another try, then those that work, those with fewer lent
+        connections first, then the others.
+        """
         with self._changed:
             first = turn % len(self._options.gateways)
             gateways = self._options.gateways[first:] + self._options.gateways[:first]
@@ -155,7 +162,10 @@ class Pool:
         return [(gateway, quick) for gateway in due] + [(other, self._options) for other in (*working, *others)]
 
     def _idle_one(self, gateway: Gateway) -> GatewayConnection | None:
-        """Return the newest idle connection that can be used, closing others on the way; None when there is none."""
+        """Return the newest idle connection to a gateway that can be used; None when there is none.
+
+        Idle connections that cannot be used any more are closed on the way.
+        """
         while True:
             with self._changed:
                 at = [number for number, idle in enumerate(self._idle) if idle.gateway == gateway]
@@ -167,7 +177,7 @@ class Pool:
             connection.close()
 
     def suspect(self, gateway: Gateway) -> None:
-        """Let a gateway rest, and trust no idle connection to it."""
+        """Stop using a gateway for a while after an error, and close the idle connections to it."""
         with self._changed:
             self._resting.failed(gateway)
             for connection in self._idle:
@@ -194,7 +204,7 @@ class Pool:
 
 
 class Resting:
-    """Remembers gateways that failed; each failure in a row doubles the rest.
+    """Remembers gateways that failed, which are not used for a while (rest); each failure in a row doubles that time.
 
     The caller holds a lock.
     """
@@ -205,7 +215,7 @@ class Resting:
         self._rest_s: dict[Gateway, float] = {}
 
     def failed(self, gateway: Gateway) -> None:
-        """Begin a rest; another failure during a rest does not prolong it."""
+        """Begin the time for which a gateway is not used; another failure meanwhile does not prolong it."""
         if self._until.get(gateway, 0.0) > self._clock():
             return
         rest_s = min(2 * self._rest_s.get(gateway, FIRST_REST_S / 2), LONGEST_REST_S)
@@ -213,16 +223,19 @@ class Resting:
         self._until[gateway] = self._clock() + rest_s
 
     def answered(self, gateway: Gateway) -> None:
-        """End the rest and forget earlier failures."""
+        """Use a gateway again that has answered, and forget its earlier failures."""
         self._until.pop(gateway, None)
         self._rest_s.pop(gateway, None)
 
     def working(self, gateways: Sequence[Gateway]) -> list[Gateway]:
-        """List the gateways without a failure since their last answer."""
+        """Return the gateways that have not failed since their last answer."""
         return [gateway for gateway in gateways if gateway not in self._until]
 
     def take_due(self, gateways: Sequence[Gateway]) -> list[Gateway]:
-        """List the gateways whose rest is over, and begin a new rest, so that only one caller tries each."""
+        """Return the gateways that failed some time ago and may be tried again, each to one caller only.
+
+        They count as failed again until they answer.
+        """
         now = self._clock()
         due = [gateway for gateway in gateways if self._until.get(gateway, now) < now]
         for gateway in due:

@@ -24,7 +24,7 @@ WRITES_AT_ONCE = 64
 
 
 class Thrift1(driver.Driver):
-    """The calls of Thrift 1 for one table.
+    """The calls of HBase that a store makes, by the interface Thrift 1, for one table.
 
     A table cannot be made with everything that a schema asks for: Thrift 1 knows neither encodings, nor the length of a
     bloom filter's prefix, nor attributes of the table, nor where its regions begin.
@@ -43,7 +43,10 @@ class Thrift1(driver.Driver):
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """Read the keys of block rows of one prefix, which `start` and `stop` define."""
+        """Read the keys of block rows (prefix and fingerprint) under one prefix, from `start` to `stop`.
+
+        `prefixes` are not used: Thrift 1 takes one at a time.
+        """
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
         return answers.block_keys(found)
@@ -81,7 +84,7 @@ class Thrift1(driver.Driver):
         return [found.get(key) for key in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
-        """Read each row by a scan of its own, since a get has no limit."""
+        """Read the first `limit` cells of each row by a scan of its own, since a get of Thrift 1 has no limit."""
         scans = [self._scan(family, row, row + b"\0", caching=1, batchSize=limit) for row in rows]
         answers = yield from self._read_scans(scans, 1)
         return CellRows.of(rows, [[cell for result in found for cell in _cells(result)] for found in answers])
@@ -199,7 +202,7 @@ def _column(family: str, qualifier: bytes) -> bytes:
 
 
 def _cells(result: Reply) -> list[Cell]:
-    """Return the cells of a row, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
+    """Return the cells of a row in an answer, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
     cells = [
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())

@@ -1,4 +1,4 @@
-"""The calls of Thrift 2."""
+"""The calls of HBase that a store makes, by the interface Thrift 2."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -20,7 +20,7 @@ from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, inter
 
 
 class Thrift2(driver.Driver):
-    """The calls of Thrift 2 for one table."""
+    """The calls of HBase that a store makes, by the interface Thrift 2, for one table."""
 
     prefixes_per_scan = 4_000
     rows_per_get = 2_000
@@ -229,7 +229,7 @@ def _cells(result: Reply) -> list[Cell]:
 
 
 def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
-    """Return rows as columns, which leave Python's garbage collector no cells to go through."""
+    """Return the cells of rows, found in answers, as columns, so that Python's garbage collector has fewer objects."""
     counts = list(map(len, found))
     keys = [row + cell.qualifier for row, cells in zip(rows, found, strict=True) for cell in cells]
     cells = list(chain.from_iterable(found))

@@ -45,21 +45,24 @@ FRAME_HEADER_BYTES = 4
 
 @cache
 def interface(name: str) -> Interface:
-    """Return an interface: ``thrift2``, ``either`` (calls that tell versions apart) or ``walk1`` (not in happybase)."""
+    """Return the Thrift interface of a file beside this one, for thriftpy2.
+
+    ``thrift2``; ``either``, calls that tell versions apart; or ``walk1``, calls of Thrift 1 that happybase lacks.
+    """
     path = Path(__file__).with_name(f"{name}.thrift")
     return thriftpy2.load(str(path), module_name=f"simhash_hbase_{name}_thrift")
 
 
 @cache
 def thrift1() -> Interface:
-    """Return the interface of Thrift 1, which happybase registers under this name."""
+    """Return the interface of Thrift 1 for thriftpy2, which the package happybase contains."""
     import happybase  # noqa: F401, PLC0415  # only clusters without Thrift 2 pay for its import
 
     return sys.modules["Hbase_thrift"]
 
 
 class Call(NamedTuple):
-    """One call of a gateway."""
+    """One call of a method of a gateway, before it is sent."""
 
     service: Interface  # The service that describes it; decides how the answer is decoded.
     method: str  # Name of the method on the wire.
@@ -107,7 +110,7 @@ class GatewayConnection:
         self._awaited: deque[tuple[Call, int]] = deque()
 
     def write(self, calls: Sequence[Call]) -> None:
-        """Append calls to the bytes that `push` sends."""
+        """Add calls to the bytes that `push` sends; raise `InvalidArgument` for one too large for a frame."""
         for call in calls:
             self.broken = True
             before = self._channel.waiting
@@ -127,7 +130,7 @@ class GatewayConnection:
                 )
 
     def push(self, *, timeout_s: float | None = None) -> None:
-        """Send all written calls at once: each sending wakes the gateway."""
+        """Send all written calls at once, since each sending wakes the gateway."""
         self.broken = True
         self._channel.allow(timeout_s or self._timeout_s)
         self._channel.push()
@@ -139,7 +142,10 @@ class GatewayConnection:
         self.push(timeout_s=timeout_s)
 
     def receive(self, *, timeout_s: float | None = None) -> Reply:
-        """Wait for the answer of the oldest call that has none yet; return the value in it, or raise the error."""
+        """Wait for the answer to the oldest call that has none yet.
+
+        Return the value in it, or raise the error in it.
+        """
         self.broken = True
         call, sequence = self._awaited[0]
         self._channel.allow(timeout_s or self._timeout_s)
@@ -173,11 +179,11 @@ class GatewayConnection:
         return None
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Wait for at most some seconds; return whether no answer has begun to arrive."""
+        """Wait up to some seconds for an answer to begin; return whether none did."""
         return self._channel.is_silent_for(seconds)
 
     def is_clean(self) -> bool:
-        """Return whether no error occurred and every answer was read."""
+        """Return whether the connection may be used again: no error occurred, and every answer was read."""
         return not (self.broken or self._closed or self._awaited)
 
     def is_fresh(self, idle_s: float) -> bool:
@@ -208,7 +214,7 @@ class GatewayConnection:
 
 
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:
-    """Return thriftpy2's protocol and transport over a channel."""
+    """Return thriftpy2's protocol and transport over a channel, as the options name them."""
     buffered = options.transport == "buffered"
     transport = TCyBufferedTransport(channel, BUFFER_BYTES) if buffered else TCyFramedTransport(channel, BUFFER_BYTES)
     return _protocol(options)(transport, decode_response=False), transport
@@ -222,7 +228,7 @@ _BITS = {TType.I16: 16, TType.I32: 32, TType.I64: 64}
 
 
 class _CompactProtocol(TCompactProtocol):
-    """The compact protocol, within bounds: thriftpy2 takes any number, and lists of items without bytes."""
+    """Thrift's compact protocol with limits on the sizes and numbers in an answer, which thriftpy2 does not check."""
 
     def _read_size(self) -> int:
         size: int = super()._read_size()  # type: ignore[no-untyped-call]
@@ -238,7 +244,7 @@ class _CompactProtocol(TCompactProtocol):
         return value
 
     def skip(self, ttype: int) -> None:
-        """Skip a value."""
+        """Skip the value of an unknown field; refuse a list whose items have no type, and take no bytes."""
         if ttype == TType.STOP:
             raise UnreadableAnswer("the gateway sent a list whose items have no type")
         super().skip(ttype)  # type: ignore[no-untyped-call]
@@ -265,7 +271,7 @@ _PLACES = "getAllRegionLocations"
 
 
 class NoGateway(errors.StoreRefused):
-    """The server at the address is no Thrift gateway."""
+    """The server at the address is another one than a Thrift gateway."""
 
 
 class HttpRefused(errors.StoreRefused):
@@ -289,7 +295,7 @@ _STATUSES: dict[int, tuple[type[errors.SimhashError], str]] = {
 
 
 class thrift_errors:  # reads as a statement; a class, since a generator costs microseconds on each call
-    """Turn errors inside the block into errors of this package."""
+    """Turn errors of sockets, Thrift and HBase inside the block into errors of this package."""
 
     def __init__(self, what: str, gateway: Gateway, table: str) -> None:
         self._what = what
@@ -298,7 +304,7 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
         self._started = time.monotonic()
 
     def __enter__(self) -> None:
-        """Do nothing."""
+        """Do nothing: errors are replaced at the end of the block."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise an error of this package in place of one of sockets or Thrift."""
@@ -325,7 +331,7 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
 
 
 def no_gateway(gateway: Gateway, error: OtherServer) -> NoGateway:
-    """Return the error for an address at which there is another server than a gateway."""
+    """Return the error to raise for an address at which there is another server than a Thrift gateway."""
     return NoGateway(
         f"{gateway} is no Thrift gateway: {error}; give the port of a Thrift gateway, such as {DEFAULT_PORT}"
     )

@@ -20,8 +20,8 @@ _IN_WORD = U64((1 << _WORD_BITS) - 1)
 class BloomFilter:
     """A Bloom filter: a set of numbers that has all that were added, and seems to have some others.
 
-    Numbers have 64 bits. The filter grows by layers, each larger than the one before, as the scalable Bloom filters of Almeida, Baquero, Preguiça and
-    Hutchison (2007) do.
+    Numbers have 64 bits. The filter grows by layers, each larger than the one before, as the scalable Bloom filters of
+    Almeida, Baquero, Preguiça and Hutchison (2007) do.
     """
 
     def __init__(self) -> None:

@@ -99,9 +99,10 @@ class ServiceTransport(Protocol):
         """Raise ValueError if a text is not a URL."""
 
     def response(self, request: ServiceRequest) -> AbstractContextManager[Response]:
-        """Send a request and yield its response, whose body can be read within the block.
+        """Send a request and yield its response, of whatever status; its body can be read within the block.
 
-        Raises `StoreUnavailable`, `StoreTimeout` or `StoreRefused`.
+        A connection that fails, here or within the block, raises `StoreUnavailable`, a time-out `StoreTimeout`, and a
+        certificate that is not accepted `StoreRefused`. A status that means an error raises nothing.
         """
 
     def sleep(self, seconds: float) -> None:

@@ -200,7 +200,10 @@ class Fingerprinter:
     def fingerprint_features_many(
         self, documents: Sequence[Sequence[GivenFeature]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return fingerprints and feature counts as `fingerprint_many` does, of documents given by their features."""
+        """Return fingerprints and numbers of distinct features of documents that are given by their features.
+
+        Both are 0 for a document without a fingerprint, as in `fingerprint_many`.
+        """
         simhashes = np.zeros(len(documents), np.uint64)
         counts = np.zeros(len(documents), np.int32)
         for number, features in enumerate(documents):

@@ -28,7 +28,8 @@ def count_batches(documents: StoredDocuments, watch: ProgressCallback | None) ->
 def count_batches_after(documents: StoredDocuments, after: str | None, *, pages: int) -> BatchCounts:
     """Return the counts of batches in a part of the index: the next `pages` pages, each of some document cells.
 
-    `after` is that of the answer before, which says where it ended; None: begin with the first page.
+    `after` is that of the answer before, which says where it ended; None: begin with the first page. A batch may be in
+    several parts: add up its counts.
     """
     read = list(islice(scan_documents(documents.store, start=row_after(after)), pages))
     parts = merged(part for page in read for part in counted(documents.shown(page)))

@@ -165,9 +165,10 @@ class Index(ABC):
 
     @abstractmethod
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Return how many documents of this collection `items` can find, and how many not; reads all document cells.
+        """Return how many documents of this collection `items` can find inside a text, and how many it cannot.
 
-        A document cell has the decision about one document, in the row of its id.
+        It cannot find duplicates, texts that are too short, and documents without a text. This reads the cells of all
+        documents.
 
         Raises
         ------

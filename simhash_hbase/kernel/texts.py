@@ -146,9 +146,10 @@ class Passages(NamedTuple):
 
 
 class Batch:
-    """Some texts as arrays of code points, from which words, sketches and passages are computed.
+    """Texts as given, as arrays of code points, from which words, sketches and passages are computed together.
 
-    `form` is the version of normalisation that the index uses. Only one thread at a time may use a batch.
+    `form` is the normalisation that is applied for these. Normal forms are made at their first use and kept, so only
+    one thread at a time may use a batch.
     """
 
     def __init__(self, texts: Sequence[str], form: TextForm = FORM) -> None:

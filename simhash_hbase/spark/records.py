@@ -200,7 +200,10 @@ class Order:
         return self.files[place.file] + place.line
 
     def place(self, position: int) -> Place:
-        """Return the place, file and line, of the record with this position in the whole input."""
+        """Return the file and line of a record from its position, as `position` makes it; line 0 is the whole file.
+
+        Positions number the lines, in tables the rows, of all files in turn; each file begins with one for line 0.
+        """
         starts = list(self.files.values())
         at = bisect_right(starts, position) - 1
         return Place(list(self.files)[at], position - starts[at])

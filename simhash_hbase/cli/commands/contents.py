@@ -330,7 +330,7 @@ def _copies_rows(found: Copies) -> Iterator[Mapping[str, object]]:
 
 
 def _report_missing(missing: Sequence[str], output: Output) -> int:
-    """Print an error for each of the ids, which the index does not hold; return the exit code, 0 if there are none."""
+    """Print an error for each of the ids, which the index does not hold; return the exit code: 1, or 0 if none is."""
     for name in missing:
         output.error(f"simhash-hbase: {not_held(name)}")
     return exits.FAILED if missing else exits.DONE

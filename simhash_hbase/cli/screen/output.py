@@ -426,7 +426,10 @@ class ProgressLines:
 
 
 class Bar:
-    """Shows the progress of a task by a bar on a terminal, which is removed at the end."""
+    """Updates a progress bar on a terminal with the counts of a task.
+
+    The caller opens the bar and removes it. Where there is no terminal, `ProgressLines` prints lines instead.
+    """
 
     def __init__(self, bar: Progress, task: TaskID, pace: Pace) -> None:
         self._bar = bar

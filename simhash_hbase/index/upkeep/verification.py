@@ -162,10 +162,11 @@ class _Verification(NamedTuple):
     """The ids of documents that were checked already, when a repair deleted their damaged members."""
 
     def check_cells(self, cells: Sequence[Cell]) -> None:
-        """Check a page of document cells, member cells and entries of copies, and the search rows of its documents.
+        """Check a page of cells, and the block, sketch and passage rows of its documents; adds to the counts in `result`.
 
-        Adds to the counts in `result`, and repairs if `times` is set. A member cell stands for one document, in the row
-        of its fingerprint; its document cell, in the row of its id, has the decision about it.
+        The cells are document cells (decisions, by id), member cells (one for each document, by fingerprint) and
+        entries in the lists of an original's duplicates. If `times` is set, the timestamps of writes, damage is
+        repaired.
         """
         result, store = self.result, self.store
         decoded, damaged = decode_cells(cells, self.profile.bands, self.on_damage)

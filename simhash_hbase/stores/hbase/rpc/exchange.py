@@ -112,7 +112,7 @@ class RpcExchange(exchange.Exchange):
         return Traffic(connections, in_use, max(connections, self._options.max_connections), self._retries)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; calls under way get an error, and later ones raise `IndexClosed`."""
         self._connections.close()
 
     def hold(

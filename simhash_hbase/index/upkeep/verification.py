@@ -162,7 +162,7 @@ class _Verification(NamedTuple):
     """The ids of documents that were checked already, when a repair deleted their damaged members."""
 
     def check_cells(self, cells: Sequence[Cell]) -> None:
-        """Check a page of cells, and the block, sketch and passage rows of its documents; adds to the counts in `result`.
+        """Check a page of cells, and its documents' block, sketch and passage rows; add to the counts in `result`.
 
         The cells are document cells (decisions, by id), member cells (one for each document, by fingerprint) and
         entries in the lists of an original's duplicates. If `times` is set, the timestamps of writes, damage is

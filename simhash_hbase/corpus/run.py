@@ -39,7 +39,10 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
-"""Bytes above which processes cut an input into words while an idf is learned from it; less is mostly the sample."""
+"""Size in bytes of an input above which worker processes cut it into words while an idf table is learned from it.
+
+The idf (inverse document frequency) of a word is learned from a random sample, which has most of a smaller input.
+"""
 
 
 def deduplicate(
@@ -51,7 +54,7 @@ def deduplicate(
     lines: Lines | None = None,
     listener: RunListener | None = None,
 ) -> Summary:
-    r"""Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
+    r"""De-duplicate a corpus against the index and itself: decide each document as an original or a duplicate of one.
 
     Parameters
     ----------
@@ -100,11 +103,11 @@ def deduplicate(
 
 
 class Deduplication:
-    """De-duplication of a corpus in two steps, for a caller who does more than `deduplicate` does.
+    """De-duplication of a corpus in two steps, for a caller who makes the index for the input, or reads results again.
 
-    Entering the context checks the input, the options and the files to be written; `run` then needs an index. The
-    caller may make that index for this input in between, and read input and decisions again afterwards. Parameters are
-    those of `deduplicate`, and `surroundings`, which says what of that the caller does.
+    Entering the context checks the input, the options and the files to be written; `run` then needs an index, which the
+    caller may make in between. Afterwards the caller may read input and decisions again. Parameters are those of
+    `deduplicate`, and `surroundings`, which says which of these the caller does.
     """
 
     def __init__(
@@ -119,7 +122,7 @@ class Deduplication:
     ) -> None:
         self.sources = Sources(sources)
         self.reading = reading or Reading()
-        """How the input is read; where standard input was copied, from the copy."""
+        """How the input is read; if standard input was copied to a file, that copy is read instead."""
         self._options = options or DedupOptions()
         self._lines = lines
         self._listener = listener or RunListener()
@@ -132,7 +135,7 @@ class Deduplication:
         self._pipes = WatchedPipes(())
         self._may_write = self._options.fail_above is None
         self.by_source: tuple[SourceFigures, ...] = ()
-        """Figures of each source where `fail_above` has judged them, also after `TooManyDuplicates`."""
+        """Counts of each source, if the option `fail_above` is used; also after `TooManyDuplicates` was raised."""
 
     def __enter__(self) -> Self:
         options, settings = self._options, self.reading.settings
@@ -157,7 +160,7 @@ class Deduplication:
         return checkpoint.HandedDecisions(self._lines, remember=bool(options.clusters or self._surroundings.remember))
 
     def _prepare_input(self, stack: ExitStack) -> None:
-        """Copy standard input to the disk if it is read more than once; start worker processes if an idf is learned."""
+        """Copy standard input to the disk if it is read twice; start worker processes if an idf table is learned."""
         options, settings, surroundings = self._options, self.reading.settings, self._surroundings
         is_read_ahead = options.output is not None and looks_into(settings.format)
         is_read_again = surroundings.learn or surroundings.remember or is_read_ahead
@@ -191,7 +194,7 @@ class Deduplication:
         self._stack.__exit__(kind, error, trace)
 
     def check_profile(self, profile: Profile) -> None:
-        """Raise `InvalidArgument` if the run cannot be made in an index with this profile."""
+        """Raise `InvalidArgument` if the options of the run do not fit an index with this profile."""
         if self._options.judges_texts:
             exact.check_judged(profile)
 
@@ -246,7 +249,7 @@ class Deduplication:
         """Read all documents, decide them, then write the results.
 
         With `fail_above` the documents are first decided without writing, and nothing is written if too large a share
-        of them would be removed.
+        of them would be removed. `lasting` makes the index that stays, as for `run`.
         """
         options, listener = self._options, self._listener
         with RankedDocuments(options.preference, with_texts=options.judges_texts) as waiting:
@@ -271,7 +274,10 @@ class Deduplication:
                     run.write(waiting, _Writing(decide, groups, kept), numbers)
 
     def _check(self, run: "_Run", waiting: RankedDocuments) -> None:
-        """Raise `TooManyDuplicates` if a larger share of documents would be removed than `fail_above` allows."""
+        """Raise `TooManyDuplicates` if a larger share of documents would be removed than `fail_above` allows.
+
+        `waiting` has the decisions about all documents, which wait to be written.
+        """
         self.by_source = run.tally.figures()
         try:
             check_removed(self.by_source, self._options)
@@ -291,7 +297,8 @@ class Deduplication:
     def _read_as(self, *, lasting: bool) -> Iterator[Reading]:
         """Yield the options for reading the input; with `fail_above` they send refused records to a temporary file.
 
-        That file is copied to its place after the block, if the run was allowed to write.
+        After the block that file is copied to where the caller asked for it, unless the run was not allowed to write.
+        `lasting` says whether the decisions stay in an index after the run.
         """
         reading = self.reading.into_lasting(lasting=lasting)
         if self._options.fail_above is None or reading.rejects is None:
@@ -341,15 +348,18 @@ class Deduplication:
         return WatchedPipes(path for path in self._named_files() if not is_remote(path))
 
     def _named_files(self) -> list[str]:
-        """List the files to be written that a parameter names: not the index, nor a file beside a named one."""
+        """Return the paths of the files to be written that the caller named by a parameter, such as `output`.
+
+        The index is not among them, nor a file that the run makes beside another one, such as a checkpoint.
+        """
         return [path for name, path in self._destinations().items() if path is not None and name.startswith("`")]
 
     def _destinations(self) -> Mapping[str, str | None]:
-        """Return the paths of all files that the run and its caller write, by their names in messages."""
+        """Return the paths of all files that the run and its caller write, by what error messages call them."""
         return {**self._surroundings.beside, **self._written()}
 
     def _written(self) -> Mapping[str, str | None]:
-        """Return the paths of all files that the run writes, by their names in messages; None: not asked for."""
+        """Return the paths of all files that the run writes, by what error messages call them; None: not asked for."""
         options, results = self._options, self._options.results
         return {
             "`output`": options.output,
@@ -361,7 +371,7 @@ class Deduplication:
         }
 
     def _deciding(self) -> list[object]:
-        """Return the values of all options that a resumed run must have in common with the interrupted one."""
+        """Return the values of all options that must be the same in a resumed run as in the interrupted one."""
         options, reading = self._options, self.reading
         at_end = [options.fail_above, options.counts]
         return [
@@ -382,7 +392,7 @@ class Deduplication:
 
 
 class _Writing(NamedTuple):
-    """The function that decides batches, the groups of batches that are committed, and the writer of kept documents."""
+    """The function that decides a batch, groups of batches that one commit writes, and the writer of kept documents."""
 
     decide: Decide
     groups: WriteGroups
@@ -390,7 +400,11 @@ class _Writing(NamedTuple):
 
 
 class _Run:
-    """One run over a corpus: reads its documents, decides them, counts, and writes decisions and kept documents."""
+    """One run over a corpus: reads its documents, decides them, counts, and writes decisions and kept documents.
+
+    A chunk is the documents that are read and decided at a time. The checkpoint says how far the run has come, so that
+    a resumed run continues after it.
+    """
 
     def __init__(self, index: LocalIndex, documents: Documents, decisions: checkpoint.Sink, *, counts: bool) -> None:
         self.progress = decisions.progress
@@ -448,15 +462,19 @@ class _Run:
             yield entries, documents
 
     def count(self, waiting: RankedDocuments) -> None:
-        """Count the decisions about all documents by source and by cluster; counts of earlier decisions are dropped."""
+        """Count anew by source and by cluster (an original with its duplicates) the decisions about all documents.
+
+        `waiting` has these decisions. Counts of earlier decisions are dropped.
+        """
         self.tally.begin_anew()
         if self.counts:
             self.tally.decide(waiting.decisions())
 
     def write(self, waiting: RankedDocuments, writing: _Writing, numbers: Sequence[NDArray[np.int64]]) -> None:
-        """Write the decisions and the kept documents in the order of the input.
+        """Write the decisions and the kept documents in the order of the input, when all documents are decided.
 
-        `numbers` has an array for each field that the option `counts` adds, with a value for each document.
+        `waiting` has the documents and decisions. `numbers` has an array for each field that the option `counts` adds,
+        with a value for each document.
         """
         start = 0
         for columns, decisions in waiting.written():
@@ -476,14 +494,14 @@ class _Run:
         self._synced(writing)
 
     def _synced(self, writing: _Writing) -> checkpoint.Checkpoint:
-        """Sync the kept documents of whole chunks to the disk, commit their decisions, and return their checkpoint."""
+        """Sync kept documents of all decided chunks to the disk, commit their decisions, and return the checkpoint."""
         done = self._noted(writing)
         writing.kept.sync()
         self._decisions.commit(done)
         return done
 
     def _noted(self, writing: _Writing) -> checkpoint.Checkpoint:
-        """Write the kept documents of whole chunks, and return the checkpoint that covers them once they are synced."""
+        """Write the kept documents of all decided chunks; return the checkpoint that is valid once they are synced."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
         self.progress.kept_bytes = writing.kept.flush()
         self.progress.result_bytes = self._decisions.length()

@@ -1,4 +1,8 @@
-"""Writers of the documents of a corpus that are kept: to a file, to a folder, as records of a crawl, or as a table."""
+"""Writers of the documents of a corpus that are kept: to a file, to a folder, as records of a crawl, or as a table.
+
+A *kept* document is an original, which de-duplication does not remove. *Added fields* are whole numbers, such as counts
+of copies, that each kept record gets. A *batch* is the documents that are decided at a time.
+"""
 
 import csv
 import gzip
@@ -37,7 +41,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def packer(path: str | Path) -> Callable[[bytes], bytes]:
-    """Return the function that compresses bytes as the suffix of a path says: .gz, .zst, or none, which copies them."""
+    """Return the function that compresses bytes as a path's suffix says: .gz or .zst; with any other it copies them."""
     return _PACKERS.get(os.path.splitext(path)[1].lower(), bytes)
 
 
@@ -52,11 +56,25 @@ class NotKept:
         return 0
 
     def sync(self) -> None:
-        """Do nothing: there is no file."""
+        """Do nothing: there is no file to sync to the disk."""
 
 
 class KeptFile:
-    """Writes the bytes of kept records to one file, one after the other, as they were in the input."""
+    """Writes the bytes of kept records to one file, one after the other, as they were in the input.
+
+    Parameters
+    ----------
+    stream : BinaryIO
+        The open file.
+    start : bytes
+        Bytes to write before the first record.
+    entry : callable
+        Returns the bytes of one record as they are written.
+    batch : callable
+        Returns the bytes of all queued records as they are written, such as compressed.
+    added : AddedNumbers, optional
+        Fields that the records get.
+    """
 
     def __init__(
         self,
@@ -74,18 +92,18 @@ class KeptFile:
         self._waiting = bytearray(start)
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Queue the documents at the positions `kept` of a batch; `numbers` has the added fields of each document."""
+        """Queue the documents at the positions `kept` of a batch; `numbers` has each document's added fields."""
         raws = [documents.raws[at] or b"" for at in kept]
         if self._added is not None:
             raws = list(map(self._added.into, raws, (numbers[at] for at in kept)))
         self._waiting += b"".join(map(self._entry, raws))
 
     def add(self, raw: bytes) -> None:
-        """Queue the bytes of one record."""
+        """Queue the bytes of one record for `flush`."""
         self._waiting += self._entry(raw)
 
     def flush(self) -> int:
-        """Write the queued records; return the length of the file in bytes, 0 for a pipe."""
+        """Write the queued records to the file; return its length in bytes, 0 for a pipe."""
         if self._waiting:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
@@ -99,7 +117,8 @@ class KeptFile:
 def check_kept(path: str, form: KeptForm, *, resume: bool) -> None:
     """Raise an error if kept documents cannot be written to `path`.
 
-    Whole files need a folder that is new or empty, or with `resume` the folder of the earlier run; all else a file.
+    If the documents are whole files, `path` must be a folder that is new or empty, or with `resume` the folder of the
+    earlier run. Otherwise it must be a file.
     """
     if is_remote(path):
         return
@@ -116,7 +135,8 @@ def check_kept(path: str, form: KeptForm, *, resume: bool) -> None:
 class KeptFolder:
     """Writes each kept document to a file of its own in a folder; its id, a relative path, is the file's name.
 
-    A file whose name ends in .gz or .zst is compressed, as in the input. `resume` continues an earlier run.
+    A file whose name ends in .gz or .zst is compressed, as in the input. `resume` says that an earlier run, which was
+    interrupted, has begun the folder.
     """
 
     def __init__(self, path: str, *, resume: bool) -> None:
@@ -127,7 +147,7 @@ class KeptFolder:
         self._folder.mkdir(exist_ok=True)
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Write the documents at the positions `kept` of a batch, each as a file."""
+        """Write the documents at the positions `kept` of a batch, each as a file named by its id."""
         for at in kept:
             name, raw = documents.ids[at], documents.raws[at] or b""
             check_id(name)
@@ -148,14 +168,14 @@ class KeptFolder:
 
 
 class KeptCaptures:
-    """Writes the records of a crawl: originals as they came, and for each duplicate a record that refers to one.
+    """Writes WARC records of a crawl: originals as they came, and for each duplicate a record that refers to one.
 
-    The latter is a ``revisit`` record where the same payload was kept, else a ``metadata`` record.
+    The record for a duplicate is a ``revisit`` record where the same payload was kept, else a ``metadata`` record.
 
     Parameters
     ----------
     file : KeptFile
-        Takes all records.
+        The file to which all records are written.
     before : iterable of bytes
         The originals that an earlier run has written.
     """
@@ -176,7 +196,7 @@ class KeptCaptures:
             self._file.add(raw)
 
     def write_decided(self, documents: DocumentColumns, decisions: Decisions) -> None:
-        """Queue a record for each document of a batch: originals as they came, references in place of duplicates."""
+        """Queue a record for each document of a batch: an original as it came, a reference in place of a duplicate."""
         for at, decision in enumerate(decisions):
             if decision.is_original:
                 self.write(documents, [at])
@@ -204,10 +224,10 @@ ConvertedRow = dict[str, Any]
 
 
 class KeptRows:
-    """Writes kept documents to a file of another format, or of Parquet, at the end of the run.
+    """Writes kept documents, at the end of the run, to a file of another format than the input's, or of Parquet.
 
-    Until then it notes them in a file of their own: a Parquet file cannot be continued by a restart, and the header of
-    a table needs the columns of all documents.
+    Until then they are noted in a file of their own, the notes: a Parquet file cannot be continued by a restart, and
+    the header of a table needs the columns of all documents.
 
     Parameters
     ----------
@@ -232,7 +252,7 @@ class KeptRows:
         self._columns = [] if conversion.copies_rows else conversion.columns()
 
     def write(self, documents: DocumentColumns, kept: Sequence[int], numbers: Sequence[Sequence[int]] = ()) -> None:
-        """Note the documents at the positions `kept` of a batch; `numbers` has the added fields of each document."""
+        """Write the documents at the positions `kept` of a batch to the notes, with their added fields, `numbers`."""
         added = [numbers[at] if self._names else () for at in kept]
         if self._conversion.source == "parquet":
             places = ((self._files[documents.files[at]], documents.lines[at] - 1) for at in kept)
@@ -242,7 +262,7 @@ class KeptRows:
         self._notes.writelines(notes)
 
     def _json(self, raw: bytes, numbers: Sequence[int]) -> bytes:
-        """Return a record, a line of JSON or a row of CSV, as a line of JSON with the numbers of its added fields."""
+        """Return a record, a line of JSON or a row of CSV, as a line of JSON; `numbers` are its added fields."""
         source, encoding = self._conversion.source, self._conversion.encoding
         if source in DELIMITERS:
             values = split_row(raw.decode(encoding), DELIMITERS[source])
@@ -252,7 +272,7 @@ class KeptRows:
         return _plain_json(line.decode(encoding).strip()) + b"\n"
 
     def flush(self) -> int:
-        """Return the length of the notes in bytes."""
+        """Return the length in bytes of the notes, the file of the kept rows."""
         return self._notes.tell()
 
     def sync(self) -> None:
@@ -294,7 +314,7 @@ class KeptRows:
                 version.check(path, name)
 
     def _noted(self) -> NDArray[Any]:
-        """Return the noted rows of Parquet: for each the numbers of its file and row, from 0, and its added fields."""
+        """Return the kept rows of Parquet: for each the numbers of its file and row, from 0, and its added fields."""
         self._notes.flush()
         self._notes.seek(0)
         # A column of theirs may be called "row".
@@ -306,7 +326,10 @@ class KeptRows:
         return {} if rows is None else {name: rows[f"added {name}"].astype(np.int64) for name in self._names}
 
     def _batches(self) -> Iterator[list[ConvertedRow]]:
-        """Yield the noted documents in lists, each document as a mapping of its fields; each call reads all again."""
+        """Yield the kept documents in the notes, in lists, each document as a dictionary of its fields.
+
+        Each call reads all notes again.
+        """
         rows: Iterator[ConvertedRow]
         if self._conversion.source == "parquet":
             rows = inputs.parquet.read_rows(self._parts())
@@ -360,7 +383,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def rows_path(path: str) -> str:
-    """Return the path of the file beside an output in which `KeptRows` notes kept rows, so that a restart has them."""
+    """Return the path of the file beside an output in which `KeptRows` notes kept rows, for a resumed run to read."""
     return f"{path}.rows"
 
 
@@ -368,10 +391,10 @@ def rows_path(path: str) -> str:
 def open_kept(
     path: str | None, form: KeptForm | None, listener: RunListener, *, keep: int | None, resume: bool
 ) -> Iterator[Kept]:
-    """Open the file or folder for the kept documents of a run, and yield their writer; `path` None: it writes nothing.
+    """Open the file or folder for the kept documents of a run, and yield their writer.
 
-    `keep` is how many bytes of an earlier run's file stay, 0 for a first run; None if no restart can continue this run.
-    `resume` says that an earlier run has begun the output.
+    If `path` is None, the writer writes nothing. `keep` is how many bytes of an earlier run's file stay, 0 for a first
+    run; None if no restart can continue this run. `resume` says that an earlier run has begun the output.
     """
     if path is None or form is None:
         yield NotKept()
@@ -404,7 +427,7 @@ def open_kept(
 
 
 def _opened(path: str, keep: int | None) -> AbstractContextManager[BinaryIO]:
-    """Open the output file, after its first `keep` bytes; if `keep` is None, it takes its name when all is written."""
+    """Open the output file to write after its first `keep` bytes; None: it takes its name when it is complete."""
     if is_remote(path):
         return created(path)
     return replacing(path) if keep is None else open_growing(path, keep)

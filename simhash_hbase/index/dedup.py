@@ -1,8 +1,10 @@
 """De-duplication of a corpus: greedy, in input order, against the index and the corpus itself.
 
-Each document is compared with the originals within reach, in the index or kept before it. Which documents are kept does
-not depend on how the input is cut into batches; which original a duplicate names may, where more than a hundred
-documents share one fingerprint (see `find_nearest`).
+Each document is compared with the originals that its search rows reach, in the index or kept before it, and becomes an
+*original* or a *duplicate* that names its original. Which documents are kept does not depend on how the input is cut
+into batches; which original a duplicate names may, where more than a hundred documents share one fingerprint (see
+`find_nearest`). A document's *turn* is the moment in this order at which it is decided. A *mate* is another document
+of its batch. Documents are given by their *position*, from 0, in the batch.
 """
 
 from collections import defaultdict
@@ -38,7 +40,7 @@ ORIGINAL = Outcome("original")
 
 
 class Plan(NamedTuple):
-    """The decisions about a batch, and the documents and cells to write for them."""
+    """The decisions about a batch, with the documents, outcomes and stored cells from which they are written."""
 
     decisions: Decisions
     entries: Entries  # The documents that have no recorded decision.
@@ -58,15 +60,15 @@ class Deduplicator:
     profile : Profile
         The index's profile: its rule decides.
     scratch : Store, optional
-        Takes the writes instead of `store`, and is searched too: for a dry run.
+        For a dry run: a temporary store that is written to instead of `store`; both are searched.
     judge : TextJudge, optional
-        Looks at the texts of pairs that the sketches bring together; it is used for one corpus.
+        Compares the texts of pairs that may be similar by their sketches, and decides; it is used for one corpus.
     server_clock : ServerClock, optional
-        The clock of the server of `store`, if the caller has one.
+        The clock of the server of `store`, if the caller has such an object already; else one is made.
 
     Notes
     -----
-    Documents that other writers add meanwhile may be missed: a claim takes care of those.
+    Documents that other writers add at the same time may be missed: use a claim (`simhash_hbase.index.claim`) then.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class Deduplicator:
         return self._places[-1]
 
     def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> Decisions:
-        """Decide a batch and write the decisions; return one a document, the recorded one for a known id and text.
+        """Decide a batch, write the decisions and return them; a known id with the same text keeps its decision.
 
         Parameters
         ----------
@@ -121,7 +123,7 @@ class Deduplicator:
         return plan.decisions
 
     def _decide_within(self, entries: Entries, now: int) -> Decisions:
-        """Decide a batch and write it inside a transaction, so that nothing that it rests on changes in between."""
+        """Decide a batch and write it in the caller's transaction, so that no other writer changes cells meanwhile."""
         plan = self.plan(entries, now=now)
         batch = WriteBatch(self.target, self._profile, plan.entries)
         batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), plan.states, now=now))
@@ -130,7 +132,10 @@ class Deduplicator:
         return plan.decisions
 
     def plan(self, entries: Entries, *, now: int) -> Plan:
-        """Return the decisions about a batch and what they ask to write; parameters and errors as for `decide`."""
+        """Return the decisions about a batch, and what is to be written for them, without writing it.
+
+        Parameters and errors are those of `decide`.
+        """
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
         target = self.target
@@ -182,7 +187,10 @@ class Deduplicator:
     def _read(
         self, ids: Sequence[str], digests: Sequence[bytes] | None = None
     ) -> tuple[list[StoredState | None], list[DocumentState | None]]:
-        """Return the stored cells of ids in the target, and the decisions in force: those of a dry run come first."""
+        """Return for each id its document cell in the target store, and its decision in force; None where it has none.
+
+        In a dry run the decision in the scratch store goes before that of the index.
+        """
         own, *others = (read_states(store, ids, digests) for store in reversed(self._places))
         cells = own if not others else [next(filter(None, each), None) for each in zip(own, *others, strict=True)]
         return own, [stored and stored[0].in_force() for stored in cells]
@@ -190,7 +198,11 @@ class Deduplicator:
     def _without_original(
         self, entries: Entries, recorded: Mapping[int, DocumentState], outcomes: Mapping[int, Outcome], oldest: int
     ) -> set[int]:
-        """Return the positions of recorded duplicates whose original is gone or changed when their turn comes."""
+        """Return the positions of duplicates by a recorded decision whose original is gone or has another text by now.
+
+        A document of the batch that is decided before them counts with its new text. `outcomes` has the new decisions
+        by position, and `oldest`, ms since 1970, is when a document must have been seen to be in the index still.
+        """
         duplicates = [(at, state, state.of) for at, state in recorded.items() if state.of is not None]
         if not duplicates:
             return set()
@@ -208,7 +220,7 @@ class Deduplicator:
 
 
 class Rank(NamedTuple):
-    """The rank of an original among those that a duplicate may name; it names the original of least rank."""
+    """The rank of an original for a duplicate: the duplicate names the original of least rank, compared as a tuple."""
 
     distance: int
     dissimilarity: float
@@ -217,7 +229,7 @@ class Rank(NamedTuple):
 
 
 class OriginalOption(NamedTuple):
-    """An original that a document may be a duplicate of."""
+    """An original of which a document may be a duplicate, with its rank and likeness for that document."""
 
     rank: Rank
     similarity: float | None
@@ -235,7 +247,10 @@ def nearer(one: OriginalOption | None, other: OriginalOption | None) -> Original
 
 
 class UndecidedBatch:
-    """The undecided documents of one batch, and everything they are compared with."""
+    """Decides the documents of one batch that have no recorded decision, against stored originals and one another.
+
+    First `accept` is called for each stored original that a search finds; then `decide` fills `outcomes` and `mates`.
+    """
 
     def __init__(
         self,
@@ -248,7 +263,7 @@ class UndecidedBatch:
         orders: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self._orders = orders or [(now, at) for at in range(len(entries))]
-        """The order of each document, time and position: of equally near originals a duplicate names the earliest."""
+        """The order of each document, ms and position: of equally near originals a duplicate names the first."""
         self._rule = profile.rule
         self._copied = CopiedBatch(profile.rule, entries) if profile.match == "copied" else None
         # For each document the stored originals that share passages with it: how rare these are is known at its turn.
@@ -258,10 +273,13 @@ class UndecidedBatch:
         self.mates: list[int | None] = []
         """For each document the position of its original, if that was kept before in this batch; else None."""
         self._replaced: defaultdict[int, set[int]] = defaultdict(set)
-        """By position, the documents of the batch whose old text is within reach; it counts until their turn."""
+        """By a document's position, those of others of the batch whose old, stored text it may be a duplicate of.
+
+        An old text counts until the turn of its document, when the new text replaces it.
+        """
         self._oldest = profile.oldest(now)
         self.expired: set[str] = set()
-        """The ids of originals within reach that have expired: they were not seen for too long."""
+        """The ids of stored originals that are near a document, but were not seen for the time to live."""
         self._judge = judge
         self._crowded = find_crowded_documents(entries.simhashes, self.queries.prefixes, self.queries.reach)
         # For each document the number of its collection; None if all documents are in the same one.
@@ -273,15 +291,17 @@ class UndecidedBatch:
         self._end = len(entries)
         self._stored: dict[int, OriginalOption] = {}
         self.near: dict[int, NearCopy] = {}
-        """By position of a kept document: the first original that is near, but does not hold enough of the document."""
+        """By position of a kept document: the first original that is similar, but holds too little of its text."""
         # By id, the positions of documents that have an earlier text in the index, which stands until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
     def accept(self, at: int, hit: Hit) -> Further:
-        """Note a stored original that the document at `at` may duplicate; return whether its search goes on.
+        """Note a stored original, `hit`, that the document at `at` may duplicate; return what else to search for.
 
-        ``done``: the hit stays an original whatever is decided in the batch. ``other texts``: only how common its
-        passages are by then is open. ``more``: the search goes on.
+        The search calls this for one original after the other, the nearest first. ``done``: nothing farther, since
+        the original stays one whatever is decided in the batch. ``other texts``: only originals with other texts,
+        since rule ``copied`` judges this text at the document's turn, by how common its passages are then. ``more``:
+        further originals of any text.
         """
         state = hit.state
         if state.id == self.queries.entries.ids[at]:
@@ -309,14 +329,20 @@ class UndecidedBatch:
         return "done" if passages is None else "other texts"
 
     def _passages_that_decide(self, at: int, hit: Hit) -> Hashes | None:
-        """Return an original's passages if rule ``copied`` has to judge them at the document's turn; else None."""
+        """Return the hashes of an original's passages if rule ``copied`` must judge them at the turn of document `at`.
+
+        None under another rule, for the same text, and where one of both has too few passages for the rule.
+        """
         if self._copied is None or (hit.text.digest and hit.text == self.queries.entries.text(at)):
             return None
         passages = unpack_simhashes(passages_of(hit.member))
         return passages if self._copied.decides(at, passages) else None
 
     def decide(self, stores: Sequence[Store]) -> None:
-        """Decide each document of the batch, in order: fill `outcomes` and `mates`; `stores`: the searched ones."""
+        """Decide each document of the batch, in order, and fill `outcomes` and `mates`.
+
+        `stores` are those that were searched; under rule ``copied`` the stored rows of passages are counted in them.
+        """
         if self._copied is not None:
             others = (passages for some in self._open for _, passages in some.values())
             self._copied.count(stores, others, partial(are_found, self.queries.profile))
@@ -343,7 +369,10 @@ class UndecidedBatch:
                 self._copied.keep(at)
 
     def _doubtful(self) -> Sequence[int]:
-        """Return the positions of documents that may be duplicates, or of all, if texts or passages are remembered."""
+        """Return the positions of the documents that `decide` must look at: those that may be duplicates.
+
+        They are all documents where texts are judged or under rule ``copied``, since kept ones must be remembered.
+        """
         if self._judge is not None or self._copied is not None:
             return range(self._end)
         return sorted({*self._stored, *np.flatnonzero(self._crowded).tolist()})
@@ -354,7 +383,10 @@ class UndecidedBatch:
         return [int(turn) for turn in later]
 
     def earlier_mates(self) -> list[set[int]]:
-        """Return for each document the positions of those before it in the batch that have to be decided first."""
+        """Return for each document the positions of the earlier ones of the batch that must be decided before it.
+
+        A claim calls this after `decide`. A set is empty for a document that waits for no other one.
+        """
         held = [set() if mate is None else {mate} for mate in self.mates]
         for at, turns in self._replaced.items():
             held[at].update(turn for turn in turns if turn < at)
@@ -372,7 +404,7 @@ class UndecidedBatch:
         return held
 
     def _best_kept(self, at: int) -> OriginalOption | None:
-        """Return the best original for a document among those kept before in this batch; None if none is near."""
+        """Return the best original for document `at` among those kept before it in the batch; None if none is near."""
         near = self._kept[: self._kept_count if self._crowded[at] else 0]
         mates = None if self._copied is None else self._copied.mates(at)
         if mates is not None:
@@ -390,7 +422,10 @@ class UndecidedBatch:
         return next(filter(None, (self._judged(at, option) for option in sorted(options, key=by_rank))), None)
 
     def _judged(self, at: int, option: OriginalOption) -> OriginalOption | None:
-        """Return an original, with its likeness by the texts if these are judged; None if the texts are too unlike."""
+        """Return an original with its similarity and containment by the whole texts of it and of document `at`.
+
+        None if the texts are too unlike. Without a `TextJudge` the original is returned as it is.
+        """
         if self._judge is None:
             return option
         likeness = option.rank.distance, option.similarity, option.containment
@@ -407,9 +442,10 @@ class UndecidedBatch:
     def _accepted_mates(
         self, at: int, others: NDArray[np.intp], mates: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
-        """Return the others of this batch that the rule joins with the one at `at`, with distances and similarities.
+        """Return which of the positions `others` match document `at` by the rule, with distances and similarities.
 
-        `mates`: under rule ``copied`` the positions of documents that share enough rare passages with it, where known.
+        Distances are in bits of the fingerprints; similarities are estimated by the sketches. `mates` are, under rule
+        ``copied``, the positions of documents known to share enough rare passages with it; None: not known.
         """
         _, entries, _, reach, prefixes, sketches, agreement = self.queries
         if agreement is not None:
@@ -433,5 +469,8 @@ class UndecidedBatch:
 
 
 def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
-    """Return the rank of an original: the nearest comes first, then the most similar, then the earliest."""
+    """Return the rank of an original for a duplicate: the nearest is first, then the most similar, then the earliest.
+
+    `distance` is in bits, `order` the original's time in ms and position in its batch, and `name` its id.
+    """
     return Rank(distance, 1.0 if similarity is None else -similarity, order, name)

@@ -1,12 +1,17 @@
-"""The rows and cells of documents, and how they change: rows that are scanned, member cells and document cells.
+"""The rows and cells of documents, and how they change: search rows, member cells, copy cells and document cells.
 
-The one place where analysed documents become cells, and member cells such documents again. A document has a document
-cell; with it goes a member cell in the row of its fingerprint, or, for a duplicate, a cell of the same form without a
-sketch in the row of its original's copies.
+The one place where analysed documents become cells, and member cells such documents again. An index has for a document:
 
-Members are written first, then the rows that are scanned, then the document cells: the document cell is the commit
-point, so at every moment a document that `get` shows can be found. A crash before it leaves rows that no answer counts
-and `vacuum` deletes.
+* a *document cell*, the decision about it, in the row of its id; a `Change` replaces one by another;
+* a *member cell*, with its sketch and metadata, in the row of its fingerprint; for a duplicate a *copy cell* instead,
+  of the same form without sketch, in the row that lists the copies of its original;
+* *search rows* (all `BlockRows`), unless it is a duplicate: keys without a value that lead a query to its fingerprint.
+  Block rows begin with blocks of the fingerprint, sketch rows with a band of its MinHash sketch, passage rows with the
+  hash of a passage of its text.
+
+Member cells are written first, then the search rows, then the document cells: the document cell is the commit point, so
+at every moment a document that `get` shows can be found. A crash before it leaves rows that no answer counts and
+`vacuum` deletes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +50,10 @@ FEW = 1
 
 
 def read_states(store: Store, ids: Sequence[str], digests: Sequence[bytes] | None = None) -> list[StoredState | None]:
-    """Return the document cell of each id, decoded and as bytes; None where there is none. `digests`: of the ids."""
+    """Return the document cell of each id, decoded and as bytes; None where there is none.
+
+    `digests` are those of the ids, if the caller has them. `CorruptIndex` is raised for a cell with another id.
+    """
     digests = digests or [id_digest(name) for name in ids]
     cells = store.get(FAMILY_DOCUMENTS, list(zip(document_rows(digests), repeat(STATE_QUALIFIER), strict=False)))
     if not any(cells):
@@ -67,10 +75,10 @@ def entry_rows(
     with_blocks: NDArray[np.bool_] | None = None,
     with_bands: NDArray[np.bool_] | None = None,
 ) -> BlockRows:
-    """Return the rows of documents: block rows, and sketch and passage rows.
+    """Return the search rows to write for documents: block rows, and sketch and passage rows if the index has them.
 
-    Only documents that `with_blocks` marks get block rows, and only those that `with_bands` marks the others; without a
-    mask all do.
+    Only documents that the mask `with_blocks` marks get block rows, and only those that `with_bands` marks get sketch
+    and passage rows. Without a mask all documents get them.
     """
     segments = entries.segments_for(profile.bands)
     passages = entries.passages_for(kept=profile.passages is not None)
@@ -88,7 +96,7 @@ def entry_rows(
 
 
 def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], fields: RowFields) -> BlockRows:
-    """Return all rows of stored documents, made from their fingerprints and the fields of their members."""
+    """Return all search rows of stored documents, made from their fingerprints and the fields of their member cells."""
     kinds = [block_rows(profile.blocks, simhashes)]
     if profile.bands:
         held = Sketches.unpacked(fields.sketches, profile.bands)
@@ -101,7 +109,10 @@ def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], fields: RowFiel
 def member_values(
     entries: Entries, added: Iterable[int], *, checksum: bool, with_sketch: NDArray[np.bool_] | None = None
 ) -> list[bytes]:
-    """Return the encoded member cell of each document; `added`: when each was added, ms since 1970."""
+    """Return the encoded member cell of each document; `added` is when each was added, in ms since 1970.
+
+    Documents that the mask `with_sketch` does not mark get neither sketch nor passages, as copy cells have none.
+    """
     sketches, passages = Sketches.of_entries(entries), entries.packed_passages
     if with_sketch is not None:
         sketches = sketches._replace(shingles=sketches.shingles * with_sketch)
@@ -120,7 +131,7 @@ def member_values(
 
 
 def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
-    """Return the cell to write with each new document cell: a member, or an entry among its original's copies."""
+    """Return the cell to write along with each changed document cell: its member cell, or copy cell of a duplicate."""
     is_found = np.array([not change.new.is_duplicate for change in changes], np.bool_)
     values = member_values(
         entries,
@@ -132,13 +143,16 @@ def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:
-    """Return entries made of document cells alone: ids and fingerprints, without sketches."""
+    """Return entries with ids and fingerprints only, from document cells, for documents without a member cell."""
     simhashes = np.array([state.simhash for state in states], dtype=np.uint64)
     return Entries.of_fingerprints([state.id for state in states], simhashes)
 
 
 def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands: int) -> Entries:
-    """Return the entries of the documents that members with these fingerprints stand for."""
+    """Return analysed documents again from their member cells and fingerprints, in the order of the cells.
+
+    `bands` is the number of bands of a sketch in the index.
+    """
     sketches = Sketches.unpacked([member.sketch for member in members], bands)
     return Entries(
         ids=[member.id for member in members],
@@ -155,9 +169,10 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
 
 
 class NewCells(NamedTuple):
-    """The new document cells of a batch, a column for each field; a cell that replaces another has a `Change`, too.
+    """The new document cells to write for a batch, a column for each field of `DocumentState`.
 
-    Nearly all documents of a corpus have no cell yet, and an object for each would take longer than to decide them.
+    A cell that replaces another one has a `Change`, too. Nearly all documents of a corpus have no cell yet, and an
+    object for each would take longer than to decide them.
     """
 
     entries: Entries  # The documents.
@@ -167,11 +182,11 @@ class NewCells(NamedTuple):
 
     @property
     def are_found(self) -> NDArray[np.bool_]:
-        """A mask of the documents that queries find: those that are not duplicates."""
+        """A mask of the documents that queries find by their new cells: those that are not duplicates."""
         return np.array([state != "duplicate" for state in self.columns[_STATE]], np.bool_)
 
     def kept(self, *, checksum: bool) -> CellColumns:
-        """Return the cell to write with each document cell: a member, or an entry among its original's copies."""
+        """Return the cell to write along with each document cell: its member cell, or copy cell of a duplicate."""
         entries, found, digests = self.entries, self.are_found, self.entries.id_digests
         values = member_values(
             entries, (added for added, _ in self.columns[_ORDER]), checksum=checksum, with_sketch=found
@@ -190,7 +205,7 @@ _STATE, _SEEN, _STAMP, _ORDER, _OF, _DIGEST = map(
 
 
 class WriteBatch(NamedTuple):
-    """A batch of documents to write into the store of an index."""
+    """A batch of analysed documents, with the store and the profile of the index into which they are written."""
 
     store: Store
     profile: Profile  # The profile of the index.
@@ -199,7 +214,11 @@ class WriteBatch(NamedTuple):
     def plan(
         self, outcomes: Sequence[Outcome], places: Sequence[int], states: Sequence[StoredState | None], *, now: int
     ) -> NewCells:
-        """Return the new document cells of the documents at these positions; `states`: their cells, as read."""
+        """Return the new document cells, not yet written, of the documents at the positions `places` of the batch.
+
+        `outcomes` has the decision about each document of the batch. `states` has the stored document cell of each
+        place, None where there is none. `now` is in ms since 1970.
+        """
         if not places:
             return NewCells(self.entries.take([]), [], [], {})
         entries = self._at(places)
@@ -219,7 +238,7 @@ class WriteBatch(NamedTuple):
     def _columns(
         self, entries: Entries, outcomes: Sequence[Outcome], places: Sequence[int], now: int
     ) -> list[list[Any]]:
-        """Return the fields of new document cells, a column a field, as for documents that have no cell yet."""
+        """Return new document cells as columns, one for each field of `DocumentState`, as if none replaced another."""
         count = len(places)
         state, of, distance, similarity, containment, of_text = map(list, zip(*outcomes, strict=True))
         texts = [digest[:TEXT_BYTES] for digest in entries.digests]
@@ -239,7 +258,11 @@ class WriteBatch(NamedTuple):
         ]
 
     def _over(self, stored: StoredState, new: DocumentState, now: int) -> DocumentState:
-        """Return a new document cell as it replaces a stored one: with a later stamp, and the order of a known text."""
+        """Return the new document cell with the fields that depend on the stored one that it replaces.
+
+        Its stamp, the timestamp of its member cell, goes above the stored one. Where the document is known with the
+        same text, it keeps the order and the batch of its first decision.
+        """
         old, _ = stored
         new = msgspec.structs.replace(new, stamp=stamp_above(now, old.stamp))
         known = old.found(self.profile.oldest(now))
@@ -251,10 +274,11 @@ class WriteBatch(NamedTuple):
         return msgspec.structs.replace(new, state=state, order=known.order, batch=known.batch)
 
     def apply(self, cells: NewCells, *, below: int | None = None) -> list[int]:
-        """Write cells in the order that keeps documents findable; return positions that other writers wrote first.
+        """Write planned document cells with their member cells and rows, in the order that keeps documents findable.
 
-        Without transactions the cells of documents that have none are put at the timestamp `below`, the result of
-        `ServerClock.decision_time`. Without that timestamp, and where they are few, they are compared and set.
+        Return the positions in the batch of documents that another writer changed first: their cells were not written.
+        In a store without transactions, first cells of documents are put at the timestamp `below`, the result of
+        `ServerClock.decision_time`. If that is None, or there is just one, they are written by compare-and-set.
         """
         if not cells.places:
             return []
@@ -267,7 +291,10 @@ class WriteBatch(NamedTuple):
         return [cells.places[number] for number in sorted(lost)]
 
     def put_rows_and_members(self, changes: Sequence[Change]) -> None:
-        """Write members and entries among copies, then missing rows: from then on queries find the documents."""
+        """Write the member and copy cells of changes, then missing search rows, but no document cells.
+
+        A claim calls this for undecided documents, so that the searches of other claims find them.
+        """
         if changes:
             entries = self._at([change.at for change in changes])
             found = np.array([not change.new.is_duplicate for change in changes], np.bool_)
@@ -292,7 +319,10 @@ class WriteBatch(NamedTuple):
             self.store.put_rows(rows, timestamp=max(compress(seen, found.tolist())))
 
     def _commit(self, cells: NewCells, below: int | None) -> set[int]:
-        """Write document cells so that no late request does harm; return numbers of cells that others wrote first."""
+        """Write document cells, so that a request that reaches the server late overwrites no other writer's decision.
+
+        Return the positions, in `cells`, of the cells that other writers wrote first. `below` is as for `apply`.
+        """
         values = documentcells.encode_columns(cells.columns, checksum=self.profile.checksums)
         rows, qualifiers = document_rows(cells.entries.id_digests), [STATE_QUALIFIER] * len(values)
         is_transaction = isinstance(self.store, Transactional)
@@ -320,7 +350,7 @@ class WriteBatch(NamedTuple):
 
 
 def commit(store: Store, changes: Sequence[Change]) -> list[Change]:
-    """Replace document cells by compare-and-set; return the changes refused because others changed the cell first."""
+    """Replace document cells by compare-and-set; return the changes that failed as others changed the cell first."""
     if not changes:
         return []
     swapped = store.compare_and_set([Swap(*change.key, change.old_value, change.value) for change in changes])
@@ -328,7 +358,10 @@ def commit(store: Store, changes: Sequence[Change]) -> list[Change]:
 
 
 def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
-    """Put cells where there are none, and read them back; return whether each cell has the value that was put."""
+    """Put cells of family ``d`` that did not exist when read; return whether each has the put value when read back.
+
+    False means that there is a cell of another writer instead.
+    """
     if not cells:
         return []
     store.put(FAMILY_DOCUMENTS, cells)
@@ -337,7 +370,10 @@ def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
 
 
 def drop_members(store: Store, changes: Sequence[Change]) -> None:
-    """Delete the members and entries among copies that changes made outdated, up to the stamps of the old cells."""
+    """Delete the member and copy cells that changes of document cells made outdated, once these are committed.
+
+    A cell with a later timestamp than the stamp of the old document cell stays.
+    """
     cells = [
         Cell(*key, b"", change.old.stamp) for change in changes if change.old is not None for key in change.outdated
     ]
@@ -348,10 +384,11 @@ def drop_members(store: Store, changes: Sequence[Change]) -> None:
 def refresh_documents(
     store: Store, profile: Profile, ids: Sequence[str], *, server_clock: ServerClock, now: int
 ) -> None:
-    """Note in their cells that documents were seen now; does nothing in an index without a time to live.
+    """Write `now` (ms since 1970) as the time at which documents were last seen, so that they do not expire yet.
 
-    Only documents last seen longer ago than a tenth of the time to live are written, all their cells. A document that
-    another writer changes first is left out: that writer has seen the document, too.
+    Does nothing in an index without a time to live. Only documents last seen longer ago than a tenth of that time are
+    written, with all their cells and rows. A document that another writer changes first is left out: that writer has
+    seen it, too.
     """
     if profile.ttl_ms is None:
         return
@@ -365,7 +402,7 @@ def refresh_within(
 ) -> tuple[Sequence[Change], Sequence[Change]]:
     """Do as `refresh_documents` within the caller's transaction; return the changes made, and those refused.
 
-    Refused are changes of cells that other writers changed first.
+    A change is refused if another writer changed the document cell first. Expired documents are not refreshed.
     """
     if profile.ttl_ms is None:
         return (), ()

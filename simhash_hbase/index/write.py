@@ -1,7 +1,8 @@
 """Writing: add and remove documents so that acknowledged documents are findable, whoever else writes.
 
-A read of document cells and the write that rests on it are repeated until the write counts; `documentrows` has the
-cells that are written, and their order.
+A document cell, in the row of an id, has the decision about the document. A writer reads document cells, and its write
+succeeds only where no other writer has changed them since. If one has, read and write are repeated. `documentrows` says
+which cells and rows are written, and in which order.
 """
 
 import random
@@ -30,18 +31,21 @@ LOOK_S = 20.0
 
 
 class Written(NamedTuple):
-    """The results of writing a batch, a flag a document."""
+    """The results of writing a batch, with one flag for each document."""
 
     known: list[bool]  # Whether the id was in the index before.
     moved: list[bool]  # Whether the id was in the index with another text.
 
 
 class ReadCells(NamedTuple):
-    """The document cells of a batch, as they were read for its write."""
+    """The stored document cells of a batch, read before its write, by which the write sees that they are unchanged."""
 
     states: Sequence[StoredState | None]
     below: int | None
-    """The timestamp at which first cells may be put, from `ServerClock.decision_time`; None: cells must be compared."""
+    """The timestamp at which the first cell of a document may be put, from `ServerClock.decision_time`.
+
+    None means that cells must be written by compare-and-set.
+    """
 
 
 ADDED = Outcome()
@@ -55,7 +59,9 @@ def write_documents(
     now: int,
     cells: ReadCells | None = None,
 ) -> Written:
-    """Write a batch with the outcomes decided for its documents, or as added; return which ids were known.
+    """Write a batch with the outcomes decided for its documents; return which ids were known, or had another text.
+
+    Without outcomes the documents are added without a decision: queries find all of them.
 
     A batch of any size takes at most seven calls of the store, or six where `cells` has the document cells as they were
     read before. A store with transactions takes six, in one transaction, which reads the cells itself. The
@@ -90,10 +96,12 @@ def write_documents(
 def remove_documents(
     store: Store, profile: Profile, ids: Sequence[str], *, oldest: int = 0, batch: str | None = None
 ) -> list[bool]:
-    """Remove the documents of ids, or those of them that are in a batch; return for each whether it was removed.
+    """Remove documents by their ids; return for each id whether a document was removed.
 
-    The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
-    of an original the list of its copies. Block rows stay until `vacuum`.
+    With `batch`, the name of a batch, only documents whose text came in that batch are removed. The result is
+    False, too, for a document that had expired: it was last seen before `oldest`, ms since 1970. The document cell says
+    ``removed`` first, so no answer counts the document from then on. Then its member or copy cell is deleted, and for
+    an original the row that lists its copies. Its block rows stay until `vacuum`.
     """
     first: dict[int, Change] = {}
     latest: dict[int, Change] = {}
@@ -123,13 +131,16 @@ def remove_documents(
 
 
 def is_in(batch: str, state: DocumentState) -> bool:
-    """Return whether the decision in force in a document cell is about a text of this batch."""
+    """Return whether the text of a document came in the batch of this name, by the decision in force in its cell."""
     decision = state.shown()
     return decision is not None and decision.batch == batch
 
 
 def at_once(store: Store, entries: Entries, act: Callable[[], T]) -> T:
-    """Call `act` for a batch inside one transaction, again if the store had to grow for it; return its result."""
+    """Call `act`, which writes a batch, inside one transaction of the store, and return its result.
+
+    It is called again where the transaction failed because the store's file had to grow for it.
+    """
     for attempt in attempts(store):
         with attempt:
             with atomically(store):
@@ -143,7 +154,10 @@ def _lost(count: int, name: str) -> StoreBusy:
 
 
 class Attempt:
-    """One attempt at a read and the write that rests on it; it suppresses an error if another attempt may succeed."""
+    """A context for one attempt at reading document cells and writing them.
+
+    It suppresses an error after which another attempt may succeed, and the loop over `attempts` makes that attempt.
+    """
 
     def __init__(self, store: Store, until: float, *, is_last: bool) -> None:
         # A transaction that failed had no effect; a single write without an answer may have had one.
@@ -153,7 +167,7 @@ class Attempt:
         self._cells_were_read = False
 
     def cells_were_read(self) -> None:
-        """Note that the store answers: the next attempt looks for writes that were not answered."""
+        """Note that this attempt has read the cells: the store answers, so a write that times out is worth a retry."""
         self._cells_were_read = True
 
     def __enter__(self) -> Self:
@@ -171,7 +185,7 @@ class Attempt:
 
 
 def attempts(store: Store) -> Iterator[Attempt]:
-    """Yield attempts at a read and the write that rests on it; the caller stops when the write counts.
+    """Yield attempts at reading document cells and writing them; the caller leaves the loop when a write succeeded.
 
     A timed-out write may have been applied, so each attempt first reads the cells again. If that read fails too, or
     writes keep failing for `LOOK_S`, the store's error is raised. A transaction that had no effect, because the store

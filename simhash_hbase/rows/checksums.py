@@ -7,15 +7,15 @@ from struct import Struct
 from typing import Final
 
 PLACEHOLDER: Final = 2**32 - 1
-"""The last field of an encoded cell until the checksum replaces it: MessagePack takes five bytes for it, of which the
-last four are the number."""
+"""The number at the end of an encoded cell in place of its checksum: MessagePack writes it in five bytes, and `sealed`
+replaces the last four."""
 
 _PACKED: Final = Struct(">I")
 _BYTES: Final = _PACKED.size
 _POLYNOMIAL: Final = 0xEDB88320
-"""The polynomial of zlib's CRC-32 without its highest term; the lowest bit is that of the highest power."""
+"""The polynomial of zlib's CRC-32, without its highest term, in reversed order of bits."""
 _MOST_BITS: Final = 91_607
-"""Most bits of a cell that is mended: in a longer one, two changed bits may look like another single one."""
+"""Most bits of a cell that `mended` corrects: in a longer one, two changed bits may look like a single other one."""
 
 
 def sealed(encoded: bytes) -> bytes:
@@ -44,7 +44,7 @@ def is_sealed(value: bytes) -> bool:
 def mended(value: bytes) -> bytes | None:
     """Return a damaged cell's value with its one changed bit corrected; None if no single bit explains the damage.
 
-    None, too, for a value above 11 KB, in which two changed bits may look like another single one.
+    The result is None, too, for a value above 11 KB, in which two changed bits may look like a single other one.
 
     Examples
     --------

@@ -1,8 +1,11 @@
 """The cells of family ``d``: their fields, bytes (MessagePack arrays, fields by position) and keys.
 
-A *member* cell has the fields that a search needs and lives in the row of the fingerprint. The *document* cell is
-the one authoritative word on an id: a member counts only while the document cell names its text. A `Change` has
-the old and the new form of a document cell, and lists the members and copies that become stale.
+A *document cell*, in the row of its id's digest, has the decision about a document and is the one authoritative word on
+it. A *member cell*, in the row of the document's fingerprint, has the fields that a search needs; it counts only while
+the document cell names its text. A *copy cell*, of the same form, stands for a duplicate in the row of the copies of
+its original. The decision *in force* is the last one that was made: while a claim of a new text is undecided, it is the
+one in the field `previous`. A `Change` has the old and the new form of a document cell, and lists the member cells
+and copy cells that become stale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,13 +42,13 @@ GONE_STATES: Final = frozenset({"aborted", "removed"})
 
 
 class Text(NamedTuple):
-    """Fingerprint and digest of a text, which tell one text of an id from another."""
+    """Fingerprint and digest of a document's text, by which it is compared with an earlier text of the same id."""
 
     simhash: int
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
 
     def is_same(self, other: "Text") -> bool:
-        """Return whether two texts of an id are the same; where one is only a fingerprint, the fingerprints decide.
+        """Return whether two texts of an id are the same; where one has no digest, the fingerprints alone decide.
 
         Examples
         --------
@@ -56,7 +59,7 @@ class Text(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A decision about a document: the part of its cell that answers repeat."""
+    """A decision about a document, as in the fields of the same names of its document cell (`DocumentState`)."""
 
     state: State = "added"
     of: str | None = None
@@ -67,7 +70,7 @@ class Outcome(NamedTuple):
 
 
 class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A member cell: a document as it is stored in the row of its fingerprint."""
+    """A member cell: a document as it is stored in the row of its fingerprint. A copy cell has the same fields."""
 
     id: str  # The caller's id, whole: it is compared, not only its digest.
     added: Milliseconds  # When it was added, ms since 1970.
@@ -81,34 +84,37 @@ class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def shingles(self) -> int:
-        """Estimated number of distinct shingles of its text; 0 without a sketch."""
+        """Estimated number of distinct shingles (runs of characters) of the document's text; 0 without a sketch."""
         return int.from_bytes(self.sketch[SKETCH_BYTES : SKETCH_BYTES + COUNT_BYTES], "big")
 
 
 class PassageMember(Member, array_like=True, frozen=True, gc=False):
-    """A member cell in an index that keeps passages, of a text that has some."""
+    """A member cell with the hashes of passages (runs of the text), in an index that finds documents by these."""
 
     passages: bytes = b""  # The hashes of its passages, ascending, 8 bytes each, big-endian.
 
 
 class RowFields(NamedTuple):
-    """Sketches and packed passages of members: with the fingerprints, all their block rows are made of these."""
+    """Sketches and packed passages of many member cells, from which their sketch and passage rows are made."""
 
     sketches: list[bytes]
     passages: list[bytes]
 
 
 class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A document cell, the authoritative state of an id; it is changed only by compare-and-set of the whole value."""
+    """A document cell: the decision about a document, or how far its claim has come.
+
+    It has the last word on the document. Once written, it is changed only by compare-and-set of the whole value.
+    """
 
     id: str  # The caller's id, whole.
     simhash: Count  # The fingerprint under which its member is.
     state: State  # The decision, or how far a claim has come.
     seen: Milliseconds  # When the document was last offered to the index, or named as an original, ms since 1970.
     stamp: Milliseconds
-    """The highest timestamp used for its member cell: the next write or delete of that cell goes above it."""
+    """The highest timestamp, in ms, used for its member cell: the next write or delete of that cell goes above it."""
     order: tuple[Milliseconds, Count] = (0, 0)
-    """Milliseconds, then the sequence within the batch: the lower of two documents was first."""
+    """When the text came, in ms, and its position in the batch: the document with the lower order was first."""
     token: bytes = b""  # Names the attempt of a claim that wrote the cell.
     of: str | None = None  # For a duplicate: the id of its original.
     distance: Bits | None = None  # For a duplicate: bits between its fingerprint and the original's.
@@ -116,11 +122,11 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Estimated Jaccard similarity of a duplicate to its original; None without sketches."""
     containment: Share | None = None  # For a duplicate: the share of its shingles that the original has.
     previous: "DocumentState | None" = None
-    """The decision for another text that stays in force while a new claim is undecided."""
+    """The decision about an earlier text of the id, in force while a claim of a new text is undecided; else None."""
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
     of_text: Text | None = None  # For a duplicate: the text of its original when this was decided.
     batch: str | None = None
-    """Name of the batch that brought the text; None, which is not written, for a document that came in none."""
+    """Name of the batch with which the text was added; None, which is not written, for a document without a batch."""
 
     @property
     def text(self) -> Text:
@@ -129,11 +135,11 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def key(self) -> tuple[bytes, bytes]:
-        """Row and qualifier of the document cell itself."""
+        """Row and qualifier under which this document cell is stored."""
         return document_key(id_digest(self.id))
 
     def kept_key(self, digest: bytes) -> tuple[bytes, bytes]:
-        """Return row and qualifier of the member cell, or for a duplicate of its cell among the original's copies.
+        """Return row and qualifier of the document's member cell, or of its copy cell if it is a duplicate.
 
         `digest` is the digest of the document's id.
         """
@@ -143,7 +149,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def copy_key(self) -> tuple[bytes, bytes] | None:
-        """Row and qualifier of a duplicate's cell among its original's copies, by the decision in force; else None."""
+        """Row and qualifier of the document's copy cell; None if it is no duplicate by the decision in force."""
         decision = self.in_force()
         if decision is None or not decision.is_duplicate or decision.of is None:
             return None
@@ -151,7 +157,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def is_found(self) -> bool:
-        """Whether queries find the document by this cell."""
+        """Whether queries find a document with this state: ``added`` or ``original``."""
         return self.state in FOUND_STATES
 
     @property
@@ -170,7 +176,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return self.state in GONE_STATES
 
     def in_force(self) -> "DocumentState | None":
-        """Return the last decision in the cell, which counts while a claim is undecided; None if there was none.
+        """Return the decision in force: this state, or `previous` while a claim is undecided; None if there is none.
 
         Examples
         --------
@@ -189,43 +195,49 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return decision if decision and not decision.is_gone and decision.seen >= since else None
 
     def found(self, since: int = 0) -> "DocumentState | None":
-        """Return the decision in force if queries find the document and it was seen at `since` or later; else None."""
+        """Return the decision in force if queries find the document and it was last seen at `since` (ms) or later.
+
+        Else the result is None.
+        """
         decision = self.shown(since)
         return decision if decision and decision.is_found else None
 
     def found_under(self, text: Text, since: int = 0) -> "DocumentState | None":
-        """Return the decision in force if queries find the document by this text, seen since `since`; else None."""
+        """Return what `found` returns if that decision is about this text, by fingerprint and digest; else None."""
         decision = self.found(since)
         is_under = decision is not None and decision.simhash == text.simhash and decision.digest == text.digest
         return decision if is_under else None
 
     def recorded(self, text: Text, since: int) -> "DocumentState | None":
-        """Return the decision in force if it is about this text, seen at `since` or later; else None."""
+        """Return the decision in force if it is about this text, and the document was seen at `since` (ms) or later.
+
+        Else the result is None, so the document must be decided.
+        """
         decision = self.shown(since)
         return decision if decision and decision.text.is_same(text) else None
 
     def member_texts(self) -> set[Text]:
-        """Return the texts under which the document may have a member: that of this state and of the one before it."""
+        """Return the texts under which the document may have a member cell: of this state and of `previous`."""
         named = (self, self.previous) if self.previous else (self,)
         return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
 
     def outdated_keys(self, new: "DocumentState") -> list[tuple[bytes, bytes]]:
-        """Return the keys of the members and copies that become stale when `new` replaces this document cell."""
+        """Return the keys of the member and copy cells that become stale when `new` replaces this document cell."""
         copies = [key for key in (self.copy_key,) if key and key != new.copy_key]
         texts = {state.text for state in (self, self.previous) if state is not None} - new.member_texts()
         return [*copies, *(member_key(text, id_digest(self.id)) for text in sorted(texts))]
 
     def abandoned(self) -> "DocumentState":
-        """Return the document cell after its claim is given up: the decision before it, or the state ``aborted``."""
+        """Return the document cell to write when its claim is given up: the decision in force, or state ``aborted``."""
         return self.in_force() or msgspec.structs.replace(self, state="aborted")
 
 
 StoredState: TypeAlias = tuple[DocumentState, bytes]
-"""A decoded document cell, and its bytes as they were read."""
+"""A decoded document cell, and its bytes as they were read, which a compare-and-set expects."""
 
 
 class Change(NamedTuple):
-    """The change of the document cell of one document of a batch: its old state and its new one."""
+    """A change to write to the document cell of one document of a batch, from its old state to its new one."""
 
     at: int  # Position of the document in the batch.
     digest: bytes  # Digest of the document's id.
@@ -236,28 +248,28 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState, *, checksum: bool) -> "Change":
-        """Return the change of a document cell from the stored state, None if there is none, to a new state."""
+        """Return the change of a document cell from the stored state, None if there is no cell yet, to a new one."""
         old, old_value = stored or (None, None)
         return cls(at, digest, old, old_value, new, checksum)
 
     @property
     def key(self) -> tuple[bytes, bytes]:
-        """Row and qualifier of the document cell."""
+        """Row and qualifier of the document cell that changes."""
         return document_key(self.digest)
 
     @property
     def kept_key(self) -> tuple[bytes, bytes]:
-        """Row and qualifier of the member or copy that belongs to the new document cell."""
+        """Row and qualifier of the member or copy cell that belongs to the new document cell."""
         return self.new.kept_key(self.digest)
 
     @property
     def value(self) -> bytes:
-        """The bytes of the new document cell."""
+        """The value of the new document cell, encoded as bytes."""
         return encode(self.new, checksum=self.checksum)
 
     @property
     def outdated(self) -> Sequence[tuple[bytes, bytes]]:
-        """The keys of the members and copies that become stale by this change."""
+        """The keys, row and qualifier, of the member and copy cells that become stale by this change."""
         return self.old.outdated_keys(self.new) if self.old else ()
 
     @property
@@ -267,7 +279,7 @@ class Change(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether the decision that the change replaces is about another text."""
+        """Whether the id had another text before: the decision that the change replaces is about that text."""
         return self.before is not None and not self.before.text.is_same(self.new.text)
 
     @property
@@ -282,16 +294,17 @@ class Change(NamedTuple):
 
 
 def removal(at: int, stored: StoredState, *, checksum: bool) -> Change:
-    """Return the change that takes a document out of the index."""
+    """Return the change that marks a document as removed; `at` is its position among the ids to remove."""
     old, _ = stored
     gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
     return Change.of(at, id_digest(old.id), stored, gone, checksum=checksum)
 
 
 def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
-    """Return whether a duplicate's original is gone or has another text by now: ``of_removed`` of answers.
+    """Return whether a duplicate's original is gone or has another text by now, as `of_removed` of a `Decision` says.
 
-    `of_text` is the field of the duplicate's cell. `standing` is the original's text now; None: no query finds it.
+    `of_text` is that field of the duplicate's document cell: the original's text when it was decided. `standing` is the
+    original's text now, or None if queries do not find it.
     """
     return standing is None or not (of_text is None or of_text.is_same(standing))
 
@@ -307,14 +320,14 @@ _PREVIOUS: Final = DocumentState.__struct_fields__.index("previous")
 def encode(record: Member | DocumentState, *, checksum: bool) -> bytes:
     """Return the bytes of a member or document cell; equal records have equal bytes, as compare-and-set needs.
 
-    A cell with a checksum has all fields. A cell without a checksum, a batch and passages has the bytes that it had
-    in versions that did not know these.
+    A cell with a checksum has all fields. In one without a checksum the last field, passages or batch, is left out
+    where it is empty, so its bytes are those of versions that did not have the field.
     """
     return _encoded(_written_fields(record, whole=checksum), checksum=checksum)
 
 
 def encode_columns(columns: Sequence[Iterable[Any]], *, checksum: bool) -> list[bytes]:
-    """Return the cells of records, given as one column for each field of `PassageMember` or `DocumentState`."""
+    """Return the bytes of many cells, given as one column for each field of `PassageMember` or `DocumentState`."""
     if checksum:
         return checksums.sealed_all(map(_encode, zip(*columns, repeat(checksums.PLACEHOLDER), strict=False)))
     # The last field, passages or batch, is left out where it is empty.
@@ -326,7 +339,7 @@ def _encoded(fields: tuple[Any, ...], *, checksum: bool) -> bytes:
 
 
 def _written_fields(record: Member | DocumentState, *, whole: bool) -> tuple[Any, ...]:
-    """Return the fields of a cell in order; unless `whole`, passages or batch are left out where there are none."""
+    """Return the fields of a cell in order; unless `whole`, the last (passages or batch) is left out where empty."""
     fields = msgspec.structs.astuple(record)
     if isinstance(record, Member):
         return (*fields, b"") if whole and not isinstance(record, PassageMember) else fields
@@ -350,7 +363,7 @@ DECODED_AT_ONCE: Final = 4_096
 
 
 def sketch_bytes(bands: int) -> int:
-    """Return the length of a member's sketch in bytes, in an index with this number of bands."""
+    """Return the length in bytes of the sketch in a member cell, in an index whose sketches have `bands` bands."""
     return SKETCH_BYTES + COUNT_BYTES + SEGMENT_BYTES * bands
 
 
@@ -361,9 +374,9 @@ def _corrupt_cell(reason: str) -> CorruptIndex:
 
 
 def decode_member(value: bytes, *, bands: int) -> Member:
-    """Return the member that a cell's bytes hold: a document as it is stored in the row of its fingerprint.
+    """Return the member cell, or copy cell, that is encoded in these bytes.
 
-    `bands` is the number of bands of the index. Damage raises `CorruptIndex`.
+    `bands` is the number of bands of a sketch in the index. Damage raises `CorruptIndex`.
     """
     decoder = _passage_members if value[:1] in _WITH_PASSAGES else _members
     try:
@@ -378,22 +391,25 @@ def decode_member(value: bytes, *, bands: int) -> Member:
 
 
 def id_of(value: bytes) -> str:
-    """Return the stored id in the bytes of a member, copy or document cell; errors of msgspec are let through."""
+    """Return the document's id in the bytes of a member, copy or document cell; errors of msgspec are let through."""
     return _named.decode(value).id
 
 
 def passages_of(member: Member) -> bytes:
-    """Return the hashes of a member's passages, packed; empty where it has none."""
+    """Return the hashes of the passages in a member cell, 8 bytes each; empty where it has none."""
     return member.passages if isinstance(member, PassageMember) else b""
 
 
 def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
-    """Return the sketches of many member cells; empty where there is none, or where a cell does not decode."""
+    """Return the packed sketches of many member cells; an empty one where a cell has none or does not decode."""
     return decode_row_fields(values, bands=bands).sketches
 
 
 def decode_row_fields(values: Sequence[bytes], *, bands: int) -> RowFields:
-    """Return the fields that the rows of many member cells are made of; empty where a cell has none or is damaged."""
+    """Return the sketches and passages of many member cells; empty ones where a cell has none or is damaged.
+
+    The sketch and passage rows, by which queries find the documents, are made of these.
+    """
     fields = RowFields([], [])
     for start in range(0, len(values), DECODED_AT_ONCE):
         some = values[start : start + DECODED_AT_ONCE]
@@ -429,9 +445,10 @@ def decode_document(value: bytes) -> DocumentState:
 
 
 def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
-    """Return the state in a document cell read at `key`, row and qualifier; raise `CorruptIndex` if it is misplaced.
+    """Return the state in a document cell that was read at `key`, row and qualifier.
 
-    A cell that does not decode, or whose decision contradicts itself, is corrupt, too.
+    Raise `CorruptIndex` if the cell is not in the row of its id, does not decode, or has a decision that contradicts
+    itself, such as a duplicate of nothing.
     """
     state = decode_document(value)
     decision = state.in_force()
@@ -445,9 +462,10 @@ def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
 
 
 def is_member_of(key: tuple[bytes, bytes], member: Member) -> bool:
-    """Return whether a member belongs at this row and qualifier, by its id and the digest of its text.
+    """Return whether a member cell belongs at this row and qualifier, by its id and the digest of its text.
 
-    A member that was made again from its document has no digest, while its key still has that of the text.
+    A member cell that a repair made again from the document cell has no digest, while its key still has that of the
+    text.
     """
     row, qualifier = key
     digest, text = qualifier[:ID_DIGEST_BYTES], qualifier[ID_DIGEST_BYTES:]
@@ -460,6 +478,6 @@ def is_member_of(key: tuple[bytes, bytes], member: Member) -> bool:
 
 
 def is_copy_of(key: tuple[bytes, bytes], copy: Member) -> bool:
-    """Return whether a copy belongs at this row and qualifier among the copies of an original, by its id."""
+    """Return whether a copy cell belongs at this row and qualifier: in a row of copies, by the digest of its id."""
     row, qualifier = key
     return row == copies_row(row_digest(row)) and qualifier == id_digest(copy.id)

@@ -1,7 +1,8 @@
 """The interface `Store`: the calls that an index makes of a store, which keeps rows in byte order.
 
-A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value;
-``d`` and ``m`` hold *cells*, values under a row and a qualifier. No row of a family is a prefix of another one of that
+A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value:
+a *prefix* of 5 bytes, by which they are scanned, and a fingerprint. ``d``, of documents, and ``m``, of the index as a
+whole, hold *cells*: values under a row and a qualifier. No row of a family is a prefix of another one of that
 family. Every store has the methods of `Store`, of which `compare_and_set` keeps writers apart; a `Transactional` store
 also has transactions.
 
@@ -37,11 +38,11 @@ class Cell(NamedTuple):
     value: bytes
     """The content; ignored when a cell is deleted."""
     timestamp: int | None = None
-    """Milliseconds. If None is written, the store's own clock stamps the cell; cells that are read have a number."""
+    """Milliseconds since 1970. If None is written, the store's clock stamps the cell; cells read have a number."""
 
 
 class Swap(NamedTuple):
-    """A compare-and-set of one cell of family ``d``."""
+    """A compare-and-set of one cell of family ``d``: it is written only if it has the expected value."""
 
     row: bytes
     """The row key."""
@@ -57,13 +58,13 @@ class PrefixScan(NamedTuple):
     """The block rows that a scan of prefixes found."""
 
     rows: BlockRows
-    """All rows found, sorted."""
+    """The block rows found under all prefixes, sorted."""
     truncated: NDArray[np.uint64]
     """The prefixes that hold more rows than the limit, sorted; of these just the first rows are in `rows`."""
 
 
 def first_rows(rows: BlockRows, limit: int) -> PrefixScan:
-    """Return the first rows of each prefix, and the prefixes that have more.
+    """Return the first block rows of each prefix, at most `limit`, and the prefixes that have more.
 
     Parameters
     ----------
@@ -88,20 +89,20 @@ class StoreSize(NamedTuple):
     """The size of a store, as far as it is known without reading everything."""
 
     bytes: int | None
-    """Bytes on disk, or None."""
+    """Bytes on disk; None where these are not known."""
     rows: dict[str, int] | None
-    """Block rows of ``b``, cells of ``d`` and ``m``; None where counting means scanning."""
+    """By family the number of block rows (``b``) or cells (``d``, ``m``); None where counting means scanning."""
 
 
 class DiskSpace(NamedTuple):
-    """Room on the disk of a store in a folder."""
+    """Used and free room, in bytes, on the disk of a store that is a folder."""
 
     used: int  # Bytes of the store.
     free: int  # Bytes that may still be written.
 
 
 class RegionPlace(NamedTuple):
-    """One region: a range of rows that one server serves."""
+    """One region of an HBase table: a range of rows that one server serves."""
 
     start: bytes  # First row key of the region; empty for the first region.
     server: str  # ``host:port``; empty while no server serves it.
@@ -117,37 +118,37 @@ class Traffic(NamedTuple):
 
 
 class Store(Protocol):
-    """A place that keeps rows in byte order.
+    """The interface of a store, a place that keeps the rows of an index in byte order.
 
     Methods with a body are the defaults for a store that is neither a folder of this machine nor spread over servers.
     """
 
     is_sorted: bool = True
-    """Whether a narrow range is read faster than everything."""
+    """Whether a narrow range of rows is read faster than all rows."""
     gathers: bool = False
-    """Whether many transactions are cheaper as one, in a block of `gathered`."""
+    """Whether many transactions take less time as one, in a block of `gathered`."""
 
     @property
     def url(self) -> str:
-        """The address, as a user would write it; no secret in it."""
+        """The address of the store as a user would write it, such as ``file:/path``, without passwords."""
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        """Find the block rows under many prefixes.
+        """Return the block rows under many prefixes, and the prefixes that have more rows than `limit`.
 
         Parameters
         ----------
         prefixes : ndarray of uint64, shape (n,)
-            ``segment << 8 | flag``, sorted, without repeats; ten for one query, a million for a batch
-            of a hundred thousand.
+            ``segment << 8 | flag``, the first 5 bytes of a key as an integer, sorted, without repeats; ten for one
+            query, a million for a batch of a hundred thousand.
         limit : int
             Most rows of a prefix, in byte order: in a query `max_rows_per_prefix` of the profile.
         """
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Return whether each of these sorted block rows is there; how many share its prefix does not matter."""
+        """Return a mask of these sorted block rows: whether each is in the store, however many share its prefix."""
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Return an iterator over pages of block rows, in order.
+        """Return an iterator over all block rows with prefixes in a range, in order, a page at a time.
 
         Rows that are written or deleted meanwhile may or may not be seen; every other row is seen once.
 
@@ -172,13 +173,13 @@ class Store(Protocol):
         """Write cells of family ``d`` or ``m``.
 
         The cell with the highest of several explicit timestamps is read afterwards, in whatever order they were
-        written, and writing one again changes nothing. A cell with None replaces the cell there. Do not write at or
-        below the timestamp of a delete of the same cell: a store may hide such a write. A call that fails may have
-        written a part; the same call repeated completes it.
+        written, and writing one again changes nothing. A cell with the timestamp None replaces the cell there. Do not
+        write at or below the timestamp of a delete of the same cell: a store may hide such a write. A call that fails
+        may have written a part; the same call repeated completes it.
         """
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
-        """Read single cells of family ``d`` or ``m``, keys in any order, repeats allowed.
+        """Return single cells of family ``d`` or ``m`` by row and qualifier; keys come in any order, repeats allowed.
 
         Returns
         -------
@@ -187,7 +188,7 @@ class Store(Protocol):
         """
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[Cell]]:
-        """Read many rows whole.
+        """Return the cells of many rows of a family, up to a limit for each row.
 
         Parameters
         ----------
@@ -206,13 +207,13 @@ class Store(Protocol):
         """
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read the cells of one row, which may be wide, whose qualifiers come after `after`, in their order.
+        """Return the next cells of one row with very many: those with qualifiers after `after`, in order.
 
-        There are fewer than the limit only at the end of the row.
+        ``b""`` begins with the first qualifier that is not empty. There are fewer than `limit` only at the row's end.
         """
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        """Delete all versions of cells at or below the given timestamps, each of which must be a number.
+        """Delete cells by row and qualifier, unless they are newer than the given timestamp, which must be a number.
 
         A cell that is not there, or is newer, is no error.
         """
@@ -231,7 +232,7 @@ class Store(Protocol):
         """
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of family ``d``, each by itself and in the order given, where they have the expected value.
+        """Replace cells of family ``d``, each by itself and in the order given, if they have the expected value.
 
         Returns
         -------
@@ -250,7 +251,7 @@ class Store(Protocol):
         """
 
     def gathered(self) -> AbstractContextManager[None]:
-        """Return a block in which all transactions of this thread are gathered in one.
+        """Return a context for a ``with`` block in which all transactions of this thread are gathered in one.
 
         They take effect together when the block ends without an exception, and not at all otherwise: leave the block
         with the exception of a transaction that failed. Where the store has no room for many, each is committed alone.
@@ -258,19 +259,22 @@ class Store(Protocol):
         return nullcontext()
 
     def is_awaited(self) -> bool:
-        """Return whether another writer waits for a block of `gathered` to end."""
+        """Return whether another thread or process waits for a block of `gathered` to end, to write to the store."""
         return False
 
     def gathered_bytes(self) -> int:
-        """Return roughly how much memory an open block of `gathered` takes."""
+        """Return roughly how many bytes of memory an open block of `gathered` takes; 0 without one."""
         return 0
 
     def check_readable(self) -> None:
-        """Raise `CorruptIndex` where another process, which damage may end, cannot read the files of the store."""
+        """Read all files of the store, and raise `CorruptIndex` if they cannot be read, as they are damaged.
+
+        Another process reads them, since damage may end it.
+        """
         return
 
     def check_writable(self) -> None:
-        """Raise `StoreReadonly` or `StoreFull` where a write of ordinary size would fail; nothing is changed."""
+        """Raise `StoreReadonly` or `StoreFull` if a write of ordinary size would fail now; nothing is written."""
         return
 
     def backup(self, destination: str) -> None:
@@ -284,20 +288,20 @@ class Store(Protocol):
         raise Unsupported(f"{self.url} cannot be copied by backup; see docker/README.md, Back up")
 
     def space(self) -> DiskSpace | None:
-        """Return used and free bytes on the disk of a store in a folder, without reading it; None for other stores."""
+        """Return used and free bytes on the disk of a store that is a folder; None for other stores."""
         return None
 
     def regions(self) -> list[RegionPlace] | None:
-        """List the regions as they are now, in the order of their keys; None where rows are not spread over servers."""
+        """Return the regions of the HBase table, in the order of their keys; None for other stores."""
         return None
 
     def traffic(self) -> Traffic | None:
-        """Count connections and retries; None where the store does not count them."""
+        """Return the store's numbers of network connections and retries; None where it does not count them."""
         return None
 
     @property
     def shortfalls(self) -> Sequence[str]:
-        """One clause for each setting of the table that is missing or different; empty unless this object made it."""
+        """A clause for each setting that the table should have and lacks; empty unless this object made the table."""
         return ()
 
 
@@ -306,7 +310,7 @@ class Transactional(Protocol):
     """A store in which several calls take effect together or not at all."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a block that holds the store for writing.
+        """Return a context for a ``with`` block that is one transaction, during which nobody else writes to the store.
 
         Calls inside the block have the store for themselves, and their changes are kept only when the block ends
         without an exception. Other threads and processes wait: keep the block short. Transactions do not nest.
@@ -314,7 +318,7 @@ class Transactional(Protocol):
 
 
 def atomically(store: Store) -> AbstractContextManager[None]:
-    """Return a transaction of the store, or a block that does nothing where it has none."""
+    """Return a context that is a transaction of the store, or does nothing if the store has no transactions."""
     return store.transaction() if isinstance(store, Transactional) else nullcontext()
 
 
@@ -322,13 +326,13 @@ CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)
 
 
 def check_positive(name: str, value: int) -> None:
-    """Raise `InvalidArgument` for a limit or a page size below one."""
+    """Raise `InvalidArgument` if a value, such as a limit or a page size, is below one; `name` is for the message."""
     if value < 1:
         raise InvalidArgument(f"{name} is {value}: wanted at least 1")
 
 
 def check_cell_family(family: str, **sizes: int) -> None:
-    """Raise `InvalidArgument` for a family that holds no cells, and for limits and page sizes below one."""
+    """Raise `InvalidArgument` for a family other than ``d`` and ``m``, and for limits and page sizes below one."""
     if family not in CELL_FAMILIES:
         raise InvalidArgument(f"family {family!r}: cells are kept in {' and '.join(CELL_FAMILIES)}")
     for name, value in sizes.items():
@@ -336,7 +340,7 @@ def check_cell_family(family: str, **sizes: int) -> None:
 
 
 def check_deletions(family: str, cells: Iterable[Cell]) -> None:
-    """Raise `InvalidArgument` for deletions of cells without a timestamp."""
+    """Raise `InvalidArgument` for a family other than ``d`` and ``m``, and for a cell without a timestamp."""
     check_cell_family(family)
     for cell in cells:
         if cell.timestamp is None:

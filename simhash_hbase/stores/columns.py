@@ -1,4 +1,4 @@
-"""Cells as columns: rows that are read, and cells that are written.
+"""Cells as columns, a list for each field of a `Cell`: rows that are read, and cells that are written.
 
 A search reads many more cells than it answers with, and a batch writes two cells for each document. An object for each
 of them takes longer than to read or hold it, and as long again in Python's garbage collector, which goes through all
@@ -15,7 +15,7 @@ from simhash_hbase.stores.base import Cell
 
 
 class Columns(NamedTuple):
-    """The cells of several rows, one row behind the other."""
+    """The cells of several rows, one row after the other, as lists: cells per row, keys and values."""
 
     counts: list[int]  # Cells of each row.
     keys: list[bytes]  # Row and qualifier of each cell.
@@ -23,7 +23,7 @@ class Columns(NamedTuple):
 
 
 class CellRows(Sequence[list[Cell]]):
-    """Rows that a store has read as columns; a row becomes cells when it is looked at."""
+    """Rows of cells that a store has read, as columns; an item is a row, a list of `Cell` made when it is accessed."""
 
     def __init__(self, rows: Sequence[bytes], columns: Columns, timestamps: list[int | None]) -> None:
         self.rows = rows
@@ -32,12 +32,12 @@ class CellRows(Sequence[list[Cell]]):
 
     @classmethod
     def of(cls, rows: Sequence[bytes], cells: Sequence[list[Cell]]) -> "CellRows":
-        """Return rows of cells as columns."""
+        """Return a `CellRows` made from row keys and, for each row, a list of its cells."""
         return cls(rows, columns_of(cells), [cell.timestamp for row in cells for cell in row])
 
     @classmethod
     def joined(cls, parts: Iterable["CellRows"]) -> "CellRows":
-        """Return the rows of several parts as one, in the order of the parts."""
+        """Return one `CellRows` with the rows of several, in the order given."""
         rows, columns, timestamps = list[bytes](), Columns([], [], []), list[int | None]()
         for part in parts:
             rows += part.rows
@@ -47,7 +47,7 @@ class CellRows(Sequence[list[Cell]]):
         return cls(rows, columns, timestamps)
 
     def replaced(self, rows: Mapping[int, Sequence[Cell]]) -> "CellRows":
-        """Return these rows with other cells in some of them, which are given by their positions."""
+        """Return a copy in which some rows have other cells; `rows` has the new cells by the position of the row."""
 
         def between(start: int, stop: int) -> CellRows:
             cells = slice(self._starts[start], self._starts[stop])
@@ -78,7 +78,7 @@ class CellRows(Sequence[list[Cell]]):
         return [Cell(row, key[len(row) :], value, timestamp) for key, value, timestamp in cells]
 
     def __eq__(self, other: object) -> bool:
-        """Compare the cells, as lists of lists are compared."""
+        """Return whether the rows have the same cells, as lists of lists are compared."""
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]  # As of lists.
@@ -89,7 +89,7 @@ class CellRows(Sequence[list[Cell]]):
 
 
 def columns_of(rows: Sequence[list[Cell]]) -> Columns:
-    """Return the cells of rows as columns; rows that are columns already are not copied."""
+    """Return the cells of rows as columns; those of a `CellRows` are returned without a copy."""
     if isinstance(rows, CellRows):
         return rows.columns
     cells = list(chain.from_iterable(rows))
@@ -98,7 +98,7 @@ def columns_of(rows: Sequence[list[Cell]]) -> Columns:
 
 
 class CellColumns(Sequence[Cell]):
-    """Cells to write, with one column for each field of `Cell`; a cell becomes an object when it is looked at."""
+    """Cells to write, as one column for each field of `Cell`; an item is a `Cell`, made when it is accessed."""
 
     def __init__(
         self,
@@ -114,18 +114,18 @@ class CellColumns(Sequence[Cell]):
 
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> "CellColumns":
-        """Return cells as columns; cells that are columns already are not copied."""
+        """Return these cells as columns; a `CellColumns` is returned without a copy."""
         if isinstance(cells, CellColumns):
             return cells
         return cls(*zip(*cells, strict=True)) if cells else cls((), (), (), ())
 
     @cached_property
     def keys(self) -> list[bytes]:
-        """Row and qualifier of each cell, joined."""
+        """The key of each cell in one byte string: its row followed by its qualifier."""
         return list(map(add, self.rows, self.qualifiers))
 
     def take(self, numbers: Sequence[int]) -> "CellColumns":
-        """Return the cells at some positions, in the order of the positions."""
+        """Return the cells at the positions `numbers`, in that order."""
         columns = (self.rows, self.qualifiers, self.values, self.timestamps)
         return CellColumns(*([column[number] for number in numbers] for column in columns))  # type: ignore[arg-type]
 
@@ -148,7 +148,7 @@ class CellColumns(Sequence[Cell]):
         return Cell(self.rows[number], self.qualifiers[number], self.values[number], self.timestamps[number])
 
     def __eq__(self, other: object) -> bool:
-        """Compare the cells, as lists are compared."""
+        """Return whether the cells are the same, as lists are compared."""
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]  # As of lists.

@@ -20,7 +20,7 @@ Family = dict[bytes, dict[bytes, base.Cell]]
 
 
 class MemoryStore(base.Store, base.Transactional):
-    """Rows in dictionaries, sorted when they are read.
+    """A store in memory: rows in dictionaries, sorted when they are read.
 
     Threads may share it: every call holds one lock, and a transaction holds it until its end. All is lost when the
     process ends.
@@ -163,14 +163,14 @@ class MemoryStore(base.Store, base.Transactional):
         """Do nothing: there is nothing to release."""
 
     def _next_stamp(self, old: base.Cell | None) -> int:
-        """Return the time of the clock, or one more than the cell's timestamp if that is higher."""
+        """Return a new cell's timestamp in ms: the clock's, or one more than that of the old cell if that is higher."""
         return max(self._clock(), _stamp(old) + 1)
 
     def _cell(self, family: str, row: bytes, qualifier: bytes) -> base.Cell | None:
         return self._cells[family].get(row, {}).get(qualifier)
 
     def _set_cell(self, family: str, row: bytes, qualifier: bytes, cell: base.Cell | None) -> None:
-        """Replace the cell of a row and qualifier; None removes it."""
+        """Store a cell under a row and a qualifier, in place of the one there; None removes that."""
         if self._undo is not None:
             old = self._cell(family, row, qualifier)
             self._undo.append(lambda: self._set_cell(family, row, qualifier, old))
@@ -196,7 +196,7 @@ class MemoryStore(base.Store, base.Transactional):
 
 
 def _stamp(cell: base.Cell | None) -> int:
-    """Return a cell's timestamp; -1, below every real one, where there is no cell."""
+    """Return a cell's timestamp; -1, below every real one, for None, where there is no cell."""
     return -1 if cell is None or cell.timestamp is None else cell.timestamp
 
 

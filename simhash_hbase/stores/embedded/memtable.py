@@ -4,6 +4,11 @@ Rows of a batch lie at random places of a B-tree, and a commit writes every page
 front of the databases instead: reads look into both, and at the end of the group its rows go to the databases in the
 order of their keys, so that each page is written once. Log-structured merge trees call it a memtable, HBase its
 MemStore.
+
+A *group* is the batches of documents that one commit writes. A *block row* leads from a key prefix of 5 bytes to a
+fingerprint. A *cell* is a value under a row and a qualifier, joined in LMDB to one *key*; a *packed* cell is the bytes
+of its timestamp, the length of its row, and its value. LMDB has a database for each *family* of rows: ``b`` for block
+rows, ``d`` and ``m`` for cells. Rows and cells in the memtable, which are not in a database yet, are *held*.
 """
 
 from bisect import bisect_left, insort
@@ -31,18 +36,24 @@ RANGE_BITS = 4
 RANGES = 1 << RANGE_BITS
 
 PackedReader = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
-"""A function that returns packed cells of a database by their keys; a key without a cell is left out."""
+"""A function that takes keys, row and qualifier joined, and returns the packed cells of an LMDB database by key.
+
+A key without a cell is left out.
+"""
 
 
 PrefixReader = Callable[[NDArray[np.uint64]], PrefixScan]
-"""A function that returns the block rows of the database under sorted distinct prefixes."""
+"""A function that takes sorted distinct prefixes, and returns the block rows of the LMDB database under them."""
 
 MISSING_KEYS = 20_000
-"""Most keys without a cell that a memtable remembers, some 3 MB: a batch reads its document cells three times."""
+"""Most keys known to have no cell that a memtable remembers, some 3 MB, so that they are not looked up again.
+
+A batch reads the cells of its documents three times.
+"""
 
 
 class FamilyCells(NamedTuple):
-    """The cells of a family that a memtable holds."""
+    """The cells of one family, ``d`` or ``m``, that a memtable holds, and keys that have no cell in the database."""
 
     packed: dict[bytes, bytes]  # By row and qualifier; as `records` packs them.
     # Row to the key of its cell, or to the sorted keys of several: most rows have one, and Python's garbage collector
@@ -52,7 +63,10 @@ class FamilyCells(NamedTuple):
     filter: BloomFilter | None  # Has the keys of all cells in the database and of those that are held.
 
     def read(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the database's packed cells of some keys, without keys that are held or known to be missing."""
+        """Return by key the packed cells of `keys` that the database has and the memtable does not hold.
+
+        `stored` reads the database; it is not asked for keys that are known to have no cell there.
+        """
         if self.filter is not None:
             keys = list(compress(keys, self.filter.may_hold(key_numbers(keys)).tolist()))
         asked = [key for key in keys if key not in self.packed and key not in self.missing]
@@ -65,36 +79,36 @@ class FamilyCells(NamedTuple):
         return there
 
     def read_to_write(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return cells as `read` does, and add the keys to the filter: cells with these keys are written next."""
+        """Return packed cells as `read` does, and add the keys to the filter, as the caller writes these cells next."""
         there = self.read(stored, keys)
         if self.filter is not None:
             self.filter.add(key_numbers(keys))
         return there
 
     def keys_of(self, row: bytes) -> list[bytes]:
-        """Return the sorted keys of the cells of a row in the memtable."""
+        """Return the sorted keys of the cells that are held of a row; an empty list where there are none."""
         keys = self.keys.get(row, [])
         return [keys] if isinstance(keys, bytes) else keys
 
     def add_key(self, row: bytes, key: bytes) -> None:
-        """Add the key of a further cell to a row that has cells in the memtable."""
+        """Note the key of one more cell of a row of which the memtable holds cells already."""
         self.keys[row] = keys = self.keys_of(row)
         insort(keys, key)
 
 
 class Memtable:
-    """Block rows and cells that were written and are not in the databases yet.
+    """Holds block rows and cells in memory that were written to the store and are not in the LMDB databases yet.
 
     Parameters
     ----------
     filter_ : BloomFilter, optional
-        Has the prefixes of all block rows and the keys of all document cells in the databases, and gets those that are
-        held.
+        Has the prefixes of all block rows in the databases, and the keys of all cells of family ``d``. The memtable
+        adds those of the rows and cells that it takes.
 
     Attributes
     ----------
     bytes : int
-        The memory that it and the pages of what it has written take, roughly.
+        Roughly the memory in bytes that the memtable takes, with the database pages that it has written to.
     """
 
     def __init__(self, filter_: BloomFilter | None = None) -> None:
@@ -116,7 +130,7 @@ class Memtable:
         self._runs.append(rows)
 
     def scan(self, stored: PrefixReader, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Return the block rows under sorted distinct prefixes, from the database and the memtable."""
+        """Return the block rows under sorted distinct prefixes, at most `limit` of each, from database and memtable."""
         if self._filter is not None:
             prefixes = prefixes[self._filter.may_hold(prefixes)]
         of_databases = stored(prefixes)
@@ -137,7 +151,10 @@ class Memtable:
         return PrefixScan(rows, np.union1d(truncated, of_databases.truncated))
 
     def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
-        """Write cells to the memtable by the rules of `Store.put`."""
+        """Write cells to the memtable by the rules of `Store.put`, which keeps the cell with the later timestamp.
+
+        `stored` reads the cells of the database. `now`, ms since 1970, stamps cells without a timestamp.
+        """
         held, columns = self._cells(family), CellColumns.of(cells)
         packed, keys = records.packed_cells(columns, now), columns.keys
         there = held.read_to_write(stored, keys)
@@ -150,7 +167,10 @@ class Memtable:
                 self._hold(held, cell.row, key, new)
 
     def swap(self, family: str, swaps: Sequence[Swap], stored: PackedReader, clock: Callable[[], int]) -> list[bool]:
-        """Make swaps in the order given, and return for each whether the cell had the expected value."""
+        """Make compare-and-sets of cells in the order given; return for each whether the cell had the expected value.
+
+        `stored` reads the cells of the database. `clock` returns the time, ms since 1970.
+        """
         held, answers = self._cells(family), []
         keys = [swap.row + swap.qualifier for swap in swaps]
         there = held.read_to_write(stored, keys)
@@ -162,7 +182,7 @@ class Memtable:
         return answers
 
     def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
-        """Return single cells, from the memtable or the database; None where there is none."""
+        """Return the cell of each key (row and qualifier), from memtable or database; None where there is none."""
         held = self._cells(family)
         joined = [row + qualifier for row, qualifier in keys]
         there = held.read(stored, joined)
@@ -174,7 +194,10 @@ class Memtable:
         ]
 
     def rows(self, family: str, stored: CellRows, firsts: Sequence[bytes], limit: int) -> CellRows:
-        """Return rows that were read from the database, each from a key on, with the cells of the memtable added."""
+        """Return `stored`, rows of cells that were read from the database, with the held cells merged into them.
+
+        Each row begins at its key in `firsts`, and has at most `limit` cells.
+        """
         held = self._cells(family)
         if held.keys.keys().isdisjoint(stored.rows):
             return stored
@@ -202,7 +225,10 @@ class Memtable:
         return CellRows(stored.rows, Columns(counts, keys, values), timestamps)
 
     def write(self, transaction: Transaction, databases: Mapping[str, Database]) -> None:
-        """Write all rows and cells to the databases, in the order of their keys, and empty the memtable."""
+        """Write all held rows and cells to the databases, in the order of their keys, and empty the memtable.
+
+        `databases` has the LMDB database of each family by name, and that of prefixes with very many rows.
+        """
         if self._runs:
             starts = np.arange(RANGES, dtype=np.uint64) << np.uint64(PREFIX_BITS - RANGE_BITS)
             edges = [np.append(np.searchsorted(run.prefixes, starts), len(run.prefixes)) for run in self._runs]
@@ -223,14 +249,14 @@ class Memtable:
         self.is_empty = True
 
     def _cells(self, family: str) -> FamilyCells:
-        """Return the cells of a family in the memtable."""
+        """Return the object that holds the cells of a family, made here if there is none yet."""
         if family not in self._families:
             filter_ = self._filter if family == FAMILY_DOCUMENTS else None
             self._families[family] = FamilyCells({}, {}, set(), filter_)
         return self._families[family]
 
     def _hold_new(self, held: FamilyCells, cells: CellColumns, packed: Sequence[bytes]) -> None:
-        """Put packed cells into the memtable, of which it holds none yet, and no two have one key."""
+        """Put packed cells into the memtable, faster than `_hold`: their keys are distinct and not held yet."""
         held.packed.update(zip(cells.keys, packed, strict=True))
         for row, key in zip(cells.rows, cells.keys, strict=True):
             if held.keys.setdefault(row, key) is not key:
@@ -239,7 +265,7 @@ class Memtable:
         self.is_empty &= not packed
 
     def _hold(self, held: FamilyCells, row: bytes, key: bytes, new: bytes) -> None:
-        """Put a packed cell of a row into the memtable, in place of one with the same key."""
+        """Put one packed cell of a row into the memtable; it replaces a cell with the same key that is held."""
         old = held.packed.get(key)
         held.packed[key] = new
         if old is not None:

@@ -1,4 +1,7 @@
-"""A Bloom filter of the keys in a folder: most keys of a new document are not stored yet, and need no search."""
+"""A Bloom filter of the keys in an index's folder, which saves look-ups of keys that are not stored.
+
+Most keys of a new document, the prefixes of its block rows and the keys of its cells, are not stored yet.
+"""
 
 from collections.abc import Sequence
 
@@ -9,16 +12,19 @@ U64 = np.uint64
 LAYER_BITS = (24, 27, 29)
 """The layers of the filter have 2**24, 2**27 and 2**29 bits: 2, 16 and 64 MB. A key sets two bits of one word."""
 BITS_A_KEY = 32
-"""A layer with fewer bits a key is followed by the next one. A document has some 20 keys, so 2 MB hold those of 26,000
-documents, and stay in the processor's caches, where a key takes a quarter of the time. Beside a million documents of 16
-rows and two cells each, the filter lets one in 150 missing keys pass, beside ten million one in four."""
+"""A layer with fewer bits for each of its keys is full, and further keys go to the next one.
+
+A document has some 20 keys, so a layer of 2 MB holds those of 26,000 documents, and stays in the processor's caches,
+where a key takes a quarter of the time. In an index of a million documents, with 16 rows and two cells each, the filter
+reports one in 150 missing keys as stored, in one of ten million one in four.
+"""
 _SCATTER = U64(0x9E3779B97F4A7C15)
 _WORD_BITS = 6
 _IN_WORD = U64((1 << _WORD_BITS) - 1)
 
 
 class BloomFilter:
-    """A Bloom filter: a set of numbers that has all that were added, and seems to have some others.
+    """A Bloom filter: a set that finds all numbers that were added to it, and, wrongly, a few others.
 
     Numbers have 64 bits. The filter grows by layers, each larger than the one before, as the scalable Bloom filters of
     Almeida, Baquero, Preguiça and Hutchison (2007) do.
@@ -43,7 +49,7 @@ class BloomFilter:
 
 
 class _Layer:
-    """A Bloom filter of fixed size: 2 to the power of `bits` bits, in words of 64."""
+    """One layer of a `BloomFilter`, a Bloom filter of fixed size: 2 to the power of `bits` bits, in words of 64."""
 
     def __init__(self, bits: int) -> None:
         self._words = np.zeros(1 << bits - _WORD_BITS, U64)
@@ -52,7 +58,7 @@ class _Layer:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has fewer than `BITS_A_KEY` bits for each number."""
+        """Whether so many numbers were added that the layer has at most `BITS_A_KEY` bits for each."""
         return self._room <= 0
 
     def add(self, numbers: NDArray[np.uint64]) -> None:
@@ -71,7 +77,7 @@ class _Layer:
         return np.asarray(self._words[places] & masks == masks)
 
     def _slots(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-        """Return for each number the position of its word, and a mask of its two bits in it."""
+        """Return for each number the position of its 64-bit word in the layer, and a mask of its two bits there."""
         hashes = numbers * _SCATTER
         # The bits of the hash below those that choose the word choose the two bits in it.
         first, second = self._shift - U64(_WORD_BITS), self._shift - U64(2 * _WORD_BITS)
@@ -80,5 +86,5 @@ class _Layer:
 
 
 def key_numbers(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return a number for each key of a cell, to be put into a `BloomFilter`: its hash, which only this process has."""
+    """Return a 64-bit number for each key of a cell, to add it to a `BloomFilter`: its hash in this process only."""
     return np.fromiter(map(hash, keys), np.int64, len(keys)).view(U64)

@@ -1,7 +1,10 @@
-"""Block rows and cells in LMDB, read and written within one transaction.
+"""Block rows and cells in LMDB, read and written within one transaction of the caller.
 
-A block row is a prefix as the key and a fingerprint as one of its sorted values, both of fixed size, so read in bulk. A
-cell has the key row and qualifier, and the value timestamp (8 bytes), length of the row (1 byte) and value.
+A *block row* leads from a key prefix to a fingerprint. In LMDB the prefix (5 bytes) is a key, and the fingerprint (8
+bytes) one of its sorted values, so that rows are read in bulk. A *cell* is a value under a row and a qualifier. In LMDB
+its key is row and qualifier joined, and its value is a *packed* cell: timestamp (8 bytes), length of the row (1 byte),
+and the cell's value. In all functions `blocks` is the database of block rows, `hot` that of prefixes with more than
+`_HOT_ROWS` rows, `database` one of cells, and `clock` returns the time in ms since 1970.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +50,7 @@ _LONGEST_KEY = 511  # What LMDB is compiled for.
 def scan(
     transaction: Transaction, blocks: Database, hot: Database, prefixes: NDArray[np.uint64], limit: int
 ) -> PrefixScan:
-    """Return the block rows under sorted distinct prefixes, at most `limit` of each."""
+    """Return the block rows under sorted distinct prefixes, at most `limit` of each; also which prefixes have more."""
     special = None
     with transaction.cursor(blocks) as cursor:
         if not cursor.first():
@@ -74,7 +77,7 @@ def scan(
 
 
 def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: rowkeys.BlockRows) -> None:
-    """Write sorted block rows, and note in the database `hot` prefixes that have very many rows."""
+    """Write sorted block rows, and note prefixes with very many rows in the database `hot`, for `scan`."""
     with transaction.cursor(blocks) as cursor:
         for i in range(0, len(rows.prefixes), _PUT_CHUNK):
             chunk = rowkeys.BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
@@ -94,7 +97,7 @@ def delete_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockR
 
 
 def has_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockRows) -> NDArray[np.bool_]:
-    """Return for each of some block rows whether it is there."""
+    """Return a mask of these block rows: whether each is in the database."""
     with transaction.cursor(blocks) as cursor:
         find = cursor.set_key_dup
         pairs = iter_unpack(_PAIR, rowkeys.pack_rows(rows))
@@ -102,7 +105,10 @@ def has_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockRows
 
 
 def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> rowkeys.BlockRows:
-    """Return at most a page of block rows, beginning at a prefix and fingerprint."""
+    """Return the next block rows, at most `page`, from the position `after` on: a prefix and a fingerprint, inclusive.
+
+    The result is empty at the end of the database.
+    """
     prefix, simhash = after
     if prefix >= rowkeys.ALL_PREFIXES:
         return rowkeys.BlockRows.empty()
@@ -118,7 +124,7 @@ def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int]
 
 
 def row_behind(rows: rowkeys.BlockRows) -> tuple[int, int]:
-    """Return the prefix and fingerprint directly after the last of these rows, where the next page begins."""
+    """Return the prefix and fingerprint directly after the last of these block rows: where `next_rows` goes on."""
     prefix, simhash = int(rows.prefixes[-1]), int(rows.simhashes[-1])
     return (prefix + 1, 0) if simhash == _LAST_SIMHASH else (prefix, simhash + 1)
 
@@ -149,7 +155,7 @@ def _joined(scans: list[PrefixScan]) -> PrefixScan:
 
 
 def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellKey]) -> list[Cell | None]:
-    """Return single cells by row and qualifier, None where there is none, by one call of the driver."""
+    """Return the cell of each key (row and qualifier), in the order of the keys; None where there is none."""
     joined = [row + qualifier for row, qualifier in keys]
     found = read_packed(transaction, database, joined)
     if not found:
@@ -158,7 +164,7 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellK
 
 
 def read_packed(transaction: Transaction, database: Database, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Return the packed cells of some keys, row and qualifier joined; a key without a cell is left out."""
+    """Return packed cells by their keys, each a row and a qualifier joined; a key without a cell is left out."""
     with transaction.cursor(database) as cursor:
         return dict(cursor.getmulti(keys)) if cursor.first() else {}
 
@@ -166,7 +172,7 @@ def read_packed(transaction: Transaction, database: Database, keys: Sequence[byt
 def read_rows(
     transaction: Transaction, database: Database, rows: Sequence[bytes], firsts: Sequence[bytes], limit: int
 ) -> CellRows:
-    """Return rows of cells, each from its key in `firsts` on and up to `limit` cells."""
+    """Return the first cells, at most `limit`, of each row, beginning at the row's key in `firsts` (inclusive)."""
     counts: list[int] = []
     keys: list[bytes] = []
     values: list[bytes] = []
@@ -193,7 +199,7 @@ def read_rows(
 
 
 def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
-    """Write cells by the rules of `Store.put`; of two writes with one timestamp the later stays."""
+    """Write cells by the rules of `Store.put`; of two writes of a cell with the same timestamp the later call wins."""
     now, columns = clock(), CellColumns.of(cells)
     packed = packed_cells(columns, now)
     # Most cells are new. To look before costs as much as to write.
@@ -214,7 +220,10 @@ def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell
 
 
 def packed_over(cell: Cell, old: bytes | None, now: int) -> bytes | None:
-    """Return the packed cell to write in place of a packed old one, or of none; None if the old one is later."""
+    """Return the packed form of `cell`, to replace `old`, packed or None; None if the timestamp of `old` is later.
+
+    A cell without a timestamp gets `now`, ms since 1970, or one more than the timestamp of `old` if that is higher.
+    """
     row, _, value, timestamp = cell
     if old is None:
         return _packed(row, value, now if timestamp is None else timestamp)
@@ -227,7 +236,7 @@ def packed_over(cell: Cell, old: bytes | None, now: int) -> bytes | None:
 def swap_cells(
     transaction: Transaction, database: Database, swaps: Sequence[Swap], clock: Callable[[], int]
 ) -> list[bool]:
-    """Make swaps in the order given, and return for each whether the cell had the expected value."""
+    """Make compare-and-sets of cells in the order given; return for each whether the cell had the expected value."""
     answers = []
     for swap in swaps:
         key = swap.row + swap.qualifier
@@ -239,7 +248,10 @@ def swap_cells(
 
 
 def swapped(swap: Swap, old: bytes | None, clock: Callable[[], int]) -> bytes | None:
-    """Return the packed cell that a swap writes in place of a packed old one; None if the old value is not expected."""
+    """Return the packed cell that a compare-and-set writes in place of `old`, a packed cell or None.
+
+    The result is None if the swap expects another value than that of `old`, and so nothing is to be written.
+    """
     row, qualifier, expected, value = swap
     stored = cell_at(row, qualifier, old)
     if (None if stored is None else stored.value) != expected:
@@ -250,7 +262,7 @@ def swapped(swap: Swap, old: bytes | None, clock: Callable[[], int]) -> bytes | 
 
 
 def delete_cells(transaction: Transaction, database: Database, cells: Sequence[Cell]) -> None:
-    """Delete the cells that are not newer than the timestamps given for them."""
+    """Delete cells by row and qualifier; a stored cell with a later timestamp than the given one stays."""
     for row, qualifier, _, timestamp in cells:
         old = cell_at(row, qualifier, transaction.get(row + qualifier, db=database))
         if old is not None and old.timestamp is not None and timestamp is not None and old.timestamp <= timestamp:
@@ -258,7 +270,10 @@ def delete_cells(transaction: Transaction, database: Database, cells: Sequence[C
 
 
 def next_cells(transaction: Transaction, database: Database, after: bytes, page: int) -> list[tuple[bytes, Cell]]:
-    """Return at most a page of cells, beginning at a key, each with its key."""
+    """Return the next cells, at most `page`, each with its key (row and qualifier joined), from the key `after` on.
+
+    `after` itself is included; the result is empty at the end of the database.
+    """
     with transaction.cursor(database) as cursor:
         if not cursor.set_range(after):
             return []
@@ -269,7 +284,7 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
 
 
 def packed_cells(cells: CellColumns, now: int) -> list[bytes]:
-    """Return the packed form of cells that replace none; `now` stamps those without a timestamp.
+    """Return the packed form of cells that replace none; `now`, ms since 1970, stamps those without a timestamp.
 
     Raises
     ------
@@ -301,12 +316,15 @@ def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
 
 
 def unpacked(stored: bytes) -> tuple[int, bytes]:
-    """Return the timestamp and the value of a packed cell."""
+    """Return the timestamp, in ms, and the value in the bytes of a packed cell."""
     return _HEAD.unpack_from(stored)[0], stored[_HEAD_BYTES:]
 
 
 def cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
-    """Return a packed cell as the `Cell` of a row and qualifier; None if there is none, or if it is of another row."""
+    """Return a packed cell, `stored`, as a `Cell` of this row and qualifier; None if it is None or of another row.
+
+    Joined to one key, a longer row with a shorter qualifier looks the same, so the packed length of the row decides.
+    """
     if stored is None:
         return None
     timestamp, cut = _HEAD.unpack_from(stored)
@@ -314,5 +332,5 @@ def cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
 
 
 def is_of_row(row: bytes, stored: bytes) -> bool:
-    """Return whether a packed cell, whose key begins with a row, is of that row and not of another one."""
+    """Return whether a packed cell, `stored`, whose key begins with `row`, is of that row and not of a longer one."""
     return stored[_HEAD_BYTES - 1] == len(row)

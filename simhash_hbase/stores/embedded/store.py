@@ -1,4 +1,9 @@
-"""The store over one folder: each call of `Store` is one transaction, or part of the one that is open."""
+"""The store over one folder, in LMDB: each call of `Store` is one transaction, or part of the one that is open.
+
+Inside a block of `EmbeddedStore.gathered` the writes of a group of transactions wait in a *memtable*, in memory, and
+are written to the LMDB databases in the order of their keys. There is one database for each family of rows: ``b`` has
+block rows, ``d`` and ``m`` have cells (values under a row and a qualifier).
+"""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -27,14 +32,14 @@ Position = TypeVar("Position", bytes, tuple[int, int])
 
 
 class EmbeddedStore(base.Store, base.Transactional):
-    """Rows in one folder of this machine; made by `create` and `open`.
+    """A store of an index's rows in one folder of this machine, in LMDB; made by `create` and `open`.
 
     Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a
     write outside a transaction returns, it is committed, and with `EmbeddedOptions.durable` on the disk. After a fork,
     parent and child may both go on; a fork ends the reads that other threads of the parent have under way, since the
-    child closes its copy of the environment. Network file systems are not supported: LMDB needs a memory map and locks
-    that all its users share. A user without write permission on the lock file can read; such a read is repeated when
-    commits came in between.
+    child closes its copy of LMDB's environment. Network file systems are not supported: LMDB needs a memory map and
+    locks that all its users share. A user without write permission on the lock file can read; such a read is repeated
+    when commits came in between.
 
     Examples
     --------
@@ -64,7 +69,7 @@ class EmbeddedStore(base.Store, base.Transactional):
     def create(
         cls, path: str, options: EmbeddedOptions | None = None, *, clock: Callable[[], int] | None = None
     ) -> Self:
-        """Make a new index in a folder that is not there yet, or is empty."""
+        """Make the store of a new index in a folder that is missing or empty; `clock` returns ms since 1970."""
         return cls(folder.acquire(path, options or EmbeddedOptions(), create=True), os.path.abspath(path), clock=clock)
 
     @classmethod
@@ -76,7 +81,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         readonly: bool = False,
         clock: Callable[[], int] | None = None,
     ) -> Self:
-        """Open the index in a folder."""
+        """Open the store of an index that is in a folder already; `clock` returns ms since 1970."""
         shared = folder.acquire(path, options or EmbeddedOptions(), readonly=readonly)
         return cls(shared, os.path.abspath(path), readonly=readonly, clock=clock)
 
@@ -97,7 +102,10 @@ class EmbeddedStore(base.Store, base.Transactional):
         return self._read(records.has_rows, FAMILY_BLOCKS, rows)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Return an iterator over pages of block rows, each read in a short transaction of its own."""
+        """Return an iterator over the block rows with prefixes in ``[start, stop)``, at most `page` rows at a time.
+
+        Each page is read in a short transaction of its own.
+        """
         base.check_positive("page", page)
 
         def pages() -> Iterator[BlockRows]:
@@ -124,7 +132,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         self._write(records.delete_rows, FAMILY_BLOCKS, rows)
 
     def put(self, family: str, cells: Sequence[base.Cell]) -> None:
-        """Write all cells, or none."""
+        """Write all these cells of a family, or none if the call fails."""
         base.check_cell_family(family)
         if (held := self._memtable()) is not None:
             held.put(family, cells, self._stored(family), self._clock())
@@ -146,7 +154,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         return self._rows(family, [row], [row + after + b"\x00"], limit)[0]
 
     def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
-        """Delete all cells, or none."""
+        """Delete all these cells of a family, or none if the call fails; a newer cell than given stays."""
         base.check_deletions(family, cells)
         self._write(records.delete_cells, family, cells)
 
@@ -168,7 +176,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         return pages()
 
     def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
-        """Make all swaps in one transaction."""
+        """Make all compare-and-sets in one transaction; return for each whether the cell had the expected value."""
         if (held := self._memtable()) is not None:
             return held.swap(FAMILY_DOCUMENTS, swaps, self._stored(FAMILY_DOCUMENTS), self._clock)
         return self._write(records.swap_cells, FAMILY_DOCUMENTS, swaps, self._clock)
@@ -239,7 +247,7 @@ class EmbeddedStore(base.Store, base.Transactional):
             folder.release(shared)
 
     def _environment(self) -> Environment:
-        """Return the environment, opened anew after a fork: a child must not use that of its parent."""
+        """Return the folder's LMDB environment; a forked child opens its own, as it must not use that of its parent."""
         if self._shared is None:
             raise IndexClosed(f"{self._path}: this index was closed")
         if self._shared.process != os.getpid():
@@ -255,15 +263,15 @@ class EmbeddedStore(base.Store, base.Transactional):
         return self._environment().databases[HOT_PREFIXES]
 
     def _memtable(self) -> Memtable | None:
-        """Return the memtable of this thread while it gathers transactions; else None."""
+        """Return the memtable with the waiting writes of this thread inside a block of `gathered`; else None."""
         return self._environment().memtable
 
     def _stored(self, family: str) -> Callable[[Sequence[bytes]], dict[bytes, bytes]]:
-        """Return a function that reads packed cells of a family's database by their keys."""
+        """Return a function that reads the packed cells of a family from LMDB by keys (row and qualifier joined)."""
         return lambda keys: self._look(records.read_packed, family, keys)
 
     def _rows(self, family: str, rows: Sequence[bytes], firsts: Sequence[bytes], limit: int) -> CellRows:
-        """Return rows of cells from the database and the memtable, each from its key in `firsts` on."""
+        """Return at most `limit` cells of each row from LMDB and the memtable, from the row's key in `firsts` on."""
         stored = self._look(records.read_rows, family, rows, firsts, limit)
         held = self._memtable()
         return stored if held is None else held.rows(family, stored, firsts, limit)
@@ -271,27 +279,30 @@ class EmbeddedStore(base.Store, base.Transactional):
     def _look(
         self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Call a function of `records` with the database of a family, and return its result, without the memtable."""
+        """Return the result of `look`, a function of `records`, for a family's database; the memtable is left out."""
         shared = self._environment()
         return shared.read(lambda transaction: look(transaction, shared.databases[family], *rest, **named))
 
     def _read(
         self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Write the memtable to the databases; then call a function that reads one of them and return its result."""
+        """Write the memtable to the databases, then return the result of `look`, which reads that of a family."""
         self._environment().write_memtable()
         return self._look(look, family, *rest, **named)
 
     def _write(
         self, change: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Write the memtable to the databases; then call a function that changes one of them and return its result."""
+        """Write the memtable to the databases, then return the result of `change`, which writes to that of a family."""
         shared = self._writable()
         shared.write_memtable()
         return shared.write(lambda transaction: change(transaction, shared.databases[family], *rest, **named))
 
     def _further(self, place: Position, behind: Position) -> Position:
-        """Return the position after a page; raise `CorruptIndex` if it is not later, as in damaged pages."""
+        """Return `behind`, where the next page of a scan begins, if it comes after `place`, where this page began.
+
+        Raise `CorruptIndex` otherwise: rows out of order mean that a page of the file is damaged.
+        """
         if behind <= place:
             raise CorruptIndex(f"{self._path}: rows are out of order, so a page is damaged")
         return behind

@@ -297,7 +297,7 @@ def test_cells_are_read_back_from_the_form_of_keyvaluecodec():
     assert written[:34] == (
         b"\0\0\0\x1e\0\0\0\x11\0\0\0\x05" + b"\0\x03row" + b"\x01d" + b"q" + (7).to_bytes(8) + b"\x04" + b"value"
     )
-    assert unpack_cells(written, "d").cells() == cells
+    assert unpack_cells(written, "d") == cells
     for at in range(1, 34):
         with pytest.raises(ValueError, match=r"not complete|contradict"):
             unpack_cells(written[:at], "d")

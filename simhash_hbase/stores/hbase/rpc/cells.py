@@ -8,12 +8,12 @@ the value; all numbers big-endian (``KeyValue.java``, ``KeyValueCodec.java``). B
 import re
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS
 from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.columns import CellColumns
 
 PUT, DELETE_COLUMN = 4, 12
 """Kinds of cells: a value, and the deletion of all versions up to a time (``Cell.proto``)."""
@@ -25,24 +25,6 @@ _TIME_AND_KIND = struct.Struct(">qb")
 _LENGTH_BYTES = 4
 # Lengths of row and family, time and kind.
 _KEY_BYTES = 2 + 1 + _TIME_AND_KIND.size
-
-
-class CellColumns(NamedTuple):
-    """The cells in one block of bytes, as an answer has them, decoded into columns."""
-
-    rows: list[bytes]
-    qualifiers: list[bytes]
-    values: list[bytes]
-    timestamps: list[int]  # Milliseconds.
-
-    def part(self, start: int, stop: int) -> "CellColumns":
-        """Return the cells from position `start` to `stop`, exclusive."""
-        part = slice(start, stop)
-        return CellColumns(self.rows[part], self.qualifiers[part], self.values[part], self.timestamps[part])
-
-    def cells(self) -> list[Cell]:
-        """Return the cells as a list of `Cell`."""
-        return [Cell(*cell) for cell in zip(*self, strict=True)]
 
 
 def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
@@ -71,8 +53,8 @@ def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
 def unpack_cells(block: bytes, family: str) -> CellColumns:
     """Return the cells in a block of bytes; raise `ValueError` for damage, for another family or for a deletion."""
     name = bytes([len(family)]) + family.encode()
-    columns = CellColumns([], [], [], [])
-    rows, qualifiers, values, timestamps = columns
+    rows, qualifiers, values = list[bytes](), list[bytes](), list[bytes]()
+    timestamps: list[int | None] = []
     at = 0
     while at < len(block):
         if len(block) - at < _LENGTHS.size:
@@ -93,7 +75,7 @@ def unpack_cells(block: bytes, family: str) -> CellColumns:
         qualifiers.append(block[qualifier:time])
         values.append(block[value:at])
         timestamps.append(timestamp)
-    return columns
+    return CellColumns(rows, qualifiers, values, timestamps)
 
 
 def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import Retryable, SimhashError, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
-from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.columns import CellColumns, CellRows, Columns
 from simhash_hbase.stores.hbase import driver
 from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.filters import columns_after_filter, ranges_filter, rows_filter
@@ -22,7 +22,6 @@ from simhash_hbase.stores.hbase.rpc import messages
 from simhash_hbase.stores.hbase.rpc.cells import (
     DELETE_COLUMN,
     PUT,
-    CellColumns,
     pack_block_rows,
     pack_cells,
     unpack_block_rows,
@@ -80,11 +79,11 @@ class RpcDriver(driver.Driver):
     ) -> Conversation[list[Cell]]:
         get = messages.Get(row, family, filter=columns_after_filter(after), limit=limit, cached=not walk)
         [(_, found)] = yield from self._get_all([get])
-        return found.cells()
+        return list(found)
 
     def get(self, family: str, keys: Sequence[CellKey]) -> Conversation[list[Cell | None]]:
         results = yield from self._get_all([messages.Get(row, family, qualifier) for row, qualifier in keys])
-        found = [next(iter(columns.cells()), None) for _, columns in results]
+        found = [next(iter(columns), None) for _, columns in results]
         if any(cell is not None and cell[:2] != key for key, cell in zip(keys, found, strict=True)):
             raise ValueError("a cell that was not asked for came")
         return found
@@ -96,7 +95,7 @@ class RpcDriver(driver.Driver):
         scanned = messages.Scan(family, rows[0], rows[-1] + b"\0", rows_filter(rows, limit))
 
         def unpack(block: bytes) -> list[Cell]:
-            return unpack_cells(block, family).cells()
+            return list(unpack_cells(block, family))
 
         found = yield from self._scan_rows(scanned, len(rows), unpack, _row_of)
         there: dict[bytes, list[Cell]] = {}
@@ -205,7 +204,7 @@ class RpcDriver(driver.Driver):
         while True:
             [message] = yield [_call(region, "Scan", parameter)]
             answer = messages.ScanAnswer(message.message)
-            block = unpack_cells(message.cells, scan.family).cells()
+            block = list(unpack_cells(message.cells, scan.family))
             _check_counts(answer, message.cells, len(block))
             at = 0
             for count in answer.cells_per_result:
@@ -246,7 +245,7 @@ class RpcDriver(driver.Driver):
                     if isinstance(result, messages.ActionError):
                         errors.append(self._error(result, call))
                     else:
-                        answers[number] = result, columns.part(at, at + result.cells)
+                        answers[number] = result, columns[at : at + result.cells]
                         at += result.cells
                 if at != len(columns.rows):
                     raise ValueError("an answer has more or fewer cells than its results say")

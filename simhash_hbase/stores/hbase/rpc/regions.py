@@ -108,7 +108,7 @@ class Locator:
             parameter = messages.open_scan(_META_REGION, scan, _META_ROWS, close=True)
             answer = yield from self._ask_meta("Scan", parameter)
             rows: dict[bytes, dict[bytes, bytes]] = {}
-            for cell in unpack_cells(answer.cells, "info").cells():
+            for cell in unpack_cells(answer.cells, "info"):
                 rows.setdefault(cell.row, {})[cell.qualifier] = cell.value
             for name, columns in rows.items():
                 if (value := columns.get(b"regioninfo")) is None:

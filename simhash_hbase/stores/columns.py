@@ -98,7 +98,7 @@ def columns_of(rows: Sequence[list[Cell]]) -> Columns:
 
 
 class CellColumns(Sequence[Cell]):
-    """Cells that are read or written, as one column for each field of `Cell`; an item is a `Cell`, made when accessed."""
+    """Cells, read or to be written, as one column for each field of `Cell`; an item is a `Cell`, made when accessed."""
 
     def __init__(
         self,

@@ -419,7 +419,7 @@ def temporary_index(
     Parameters
     ----------
     input_bytes : int, optional
-        Size of the documents; None if it is unknown.
+        Size of all documents; None: unknown. The index is in memory up to `IN_MEMORY_BYTES`, else in a folder.
     learn_from, workers, **options
         As for `create_index`.
     """

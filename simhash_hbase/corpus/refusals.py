@@ -153,7 +153,10 @@ class Refusals:
             yield cls(listener.note, lambda reject: write(replace(reject, reason=listener.words(reject.reason))), count)
 
     def add(self, reject: Reject) -> None:
-        """Count and keep a refused record; print a message, except after 20 messages, or 3 for the same reason."""
+        """Count a refused record and write it to the file of rejects, if there is one; print a message about it.
+
+        After 20 messages, or 3 with the same reason, none is printed.
+        """
         self.count += 1
         if self._keep is not None:
             self._keep(reject)

@@ -157,12 +157,12 @@ def open_device(path: str) -> BinaryIO:
 
 
 class WatchedPipes:
-    """The named pipes among `paths`, which are written later: it holds them open, so that their readers see no end.
+    """Holds open the named pipes among `paths` until they are written, so that their readers see no end.
 
     Raises
     ------
     InvalidArgument
-        When nobody reads one of them.
+        When nobody reads one of them; `check` raises it when a reader has gone since.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:

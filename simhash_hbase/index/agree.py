@@ -43,6 +43,8 @@ def agreed_metadata(fields: Mapping[str, Any] | None, name: str | None) -> dict[
 class Agreement:
     """Decides which documents may be near copies of each other: those with equal values in a field, or with no value.
 
+    Of a URL, in whichever field, only the host counts. Blank text, NaN and an empty list are no value.
+
     Parameters
     ----------
     name : str

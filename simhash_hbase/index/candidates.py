@@ -213,9 +213,10 @@ class Candidates:
 def find_candidates(
     store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: CandidateLimits, limit: int
 ) -> Candidates:
-    """Return the candidates of many queries, by reading at most `limit` rows of each of their prefixes.
+    """Return the candidates of queries with these fingerprints; one call of ``store.scan`` reads the rows of all.
 
-    `prefixes` are those that `asked_prefixes` returns. One call of ``store.scan`` reads the rows of all queries.
+    `prefixes` are those that `asked_prefixes` returns; a query with more than `limit` rows under one of its prefixes is
+    marked as truncated. `reach` says how many bits may differ between a query and a candidate.
     """
     asked = distinct(prefixes.reshape(-1))
     scan = store.scan(asked[: np.searchsorted(asked, NO_PREFIX)], limit=limit)

@@ -307,6 +307,7 @@ class PairJudge(NamedTuple):
         """Return the candidates: stored fingerprints that share a row prefix with a query, at most `limit` a prefix.
 
         A prefix is the beginning of row keys, made of blocks of the fingerprint or of a hash of a part of the sketch.
+        Under rule ``copied`` stored documents that share rare passages with a query are candidates, too.
         """
         candidates = self.queries.candidates(store, limit=limit)
         if self.copied is not None:

@@ -143,7 +143,7 @@ def _plain(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:
-    """Yield the strings in some values of JSON-LD: plain ones, those in lists and those in ``{"@value": …}``."""
+    """Yield the strings in values of JSON-LD: strings, lists of strings, ``{"@value": …}`` of either; none is blank."""
     for value in values:
         single = value.get("@value") if isinstance(value, dict) else value
         if isinstance(single, str) and single.strip():

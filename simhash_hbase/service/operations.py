@@ -112,9 +112,9 @@ class BatchOperation:
                     yield number, item, item if isinstance(item, Problem) else next(of_ids)
 
     def answers(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer]:
-        """Return the answers to documents and ids, in their order.
+        """Carry out the operation, which may write, on documents and ids as one batch; return their answers in order.
 
-        Documents that are not analysed yet are analysed first.
+        Documents that are not analysed yet are analysed first, unless the operation works on texts.
         """
         parts: list[ItemChunk | AnalysedChunk] = []
         for number, item in enumerate(items):

@@ -208,7 +208,7 @@ class HttpConnection(HttpToolsProtocol):
             self.send_400_response("The header or trailer is too long.")
 
     def resume_writing(self) -> None:
-        """Note that the client reads its answers again; asyncio calls this."""
+        """Restart the time for which a client may leave answers unread: it has read some; asyncio calls this."""
         self._unread = 0
         super().resume_writing()
 

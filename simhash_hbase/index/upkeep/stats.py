@@ -182,7 +182,10 @@ class Tally:
         return sum(n for rows, n in self.prefixes.items() if rows > self._profile.max_rows_per_prefix)
 
     def read(self, store: Store, slices: Sequence[Slice]) -> None:
-        """Read the slices and add their rows and cells to the counts; at most one page is in memory."""
+        """Read the slices and add their rows and cells to the counts, each as often as its slice's `weight` says.
+
+        The prefixes with the most rows are noted, too. At most one page is in memory.
+        """
         for part in slices:
             for prefixes, rows in _runs(store, part, self._walk):
                 self.rows_in[part.region] += part.weight * int(rows.sum())

@@ -159,7 +159,9 @@ _inherited: list[Environment] = []
 def acquire(path: str, options: EmbeddedOptions, *, create: bool = False, readonly: bool = False) -> Environment:
     """Return the environment of a folder: the one that this process has open already, or else a new one.
 
-    Each caller must `release` it. For writing, no link of another user in a folder like ``/tmp`` is followed.
+    Each caller must `release` it. With `create` an index that is there raises `IndexExists`. One that is open with
+    another `durable` raises `InvalidArgument`, and so does, unless `readonly`, a path through a link of another user in
+    a folder like ``/tmp``.
     """
     if not readonly:
         check_links(path)

@@ -206,7 +206,7 @@ def _is_japanese(character: str) -> bool:
 
 def _is_in(character: str, ranges: Iterable[str]) -> bool:
     """Return whether a character is in one of the ranges, each given by its first and last character."""
-    return any(first <= character <= last for first, last in ranges)
+    return any(ends[0] <= character <= ends[1] for ends in ranges)
 
 
 @cache  # Compiling it takes 9 ms, and most texts do not need it.

@@ -197,7 +197,7 @@ class Decontamination:
                 self.kept += len(free)
                 kept.write(DocumentColumns.of(free), range(len(free)))
                 kept.flush()
+                kept.sync()
                 self.read, self.refused = documents.read, documents.refused
                 yield some
-            kept.sync()
             self.read, self.refused = documents.read, documents.refused

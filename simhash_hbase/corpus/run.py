@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -428,7 +428,7 @@ class _Run:
         `with_texts` reads the texts of documents, which are compared when pairs are judged by their texts.
         """
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
-        done = synced = self._synced(writing)
+        synced = done = self._synced(writing, self._noted(writing))
         try:
             for chunk in self._chunks(with_texts=with_texts):
                 entries, documents = self._unique_ids(chunk)
@@ -441,15 +441,18 @@ class _Run:
                 self.progress.records += chunk.records
                 done = self._noted(writing)
                 if writing.groups.is_durable:
-                    synced = self._synced(writing)
-        except BaseException:
+                    synced = self._synced(writing, done)
+        except BaseException as error:
             writing.groups.commit()
             if not writing.groups.is_undone:
-                # A full disk must not keep the decisions that the index has from the caller.
-                with suppress(OSError):
-                    writing.kept.sync()
-                    synced = done
-                self._decisions.commit(synced)
+                try:
+                    # A file that has failed is not synced again: that would succeed, and prove nothing.
+                    if self._decisions.can_resume and not isinstance(error, OSError):
+                        writing.kept.sync()
+                        synced = done
+                finally:
+                    # Whatever is wrong with the kept documents, the index has these decisions.
+                    self._decisions.commit(synced)
             raise
         self._finish(writing)
 
@@ -480,7 +483,7 @@ class _Run:
         for columns, decisions in waiting.written():
             if start:
                 # Lines and kept documents that wait would take as much memory as the corpus.
-                self._synced(writing)
+                self._synced(writing, self._noted(writing))
             stop = start + len(columns)
             added = list(zip(*(column[start:stop].tolist() for column in numbers), strict=True))
             self._write(writing, columns, decisions, added)
@@ -491,11 +494,10 @@ class _Run:
         """Commit the last batches, write their decisions and kept documents, and mark the checkpoint as finished."""
         writing.groups.commit()
         self.progress.finished = True
-        self._synced(writing)
+        self._synced(writing, self._noted(writing))
 
-    def _synced(self, writing: _Writing) -> checkpoint.Checkpoint:
-        """Sync kept documents of all decided chunks to the disk, commit their decisions, and return the checkpoint."""
-        done = self._noted(writing)
+    def _synced(self, writing: _Writing, done: checkpoint.Checkpoint) -> checkpoint.Checkpoint:
+        """Sync the kept documents up to a checkpoint to the disk, commit their decisions, and return the checkpoint."""
         writing.kept.sync()
         self._decisions.commit(done)
         return done

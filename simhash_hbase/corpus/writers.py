@@ -107,6 +107,8 @@ class KeptFile:
         if self._waiting:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
+        # The reader of a pipe has them now, and a full disk leaves whole records.
+        self._stream.flush()
         return self._stream.tell() if self._stream.seekable() else 0
 
     def sync(self) -> None:
@@ -273,6 +275,7 @@ class KeptRows:
 
     def flush(self) -> int:
         """Return the length in bytes of the notes, the file of the kept rows."""
+        self._notes.flush()
         return self._notes.tell()
 
     def sync(self) -> None:

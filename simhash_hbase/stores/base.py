@@ -175,7 +175,8 @@ class Store(Protocol):
         The cell with the highest of several explicit timestamps is read afterwards, in whatever order they were
         written, and writing one again changes nothing. A cell with the timestamp None replaces the cell there. Do not
         write at or below the timestamp of a delete of the same cell: a store may hide such a write. A call that fails
-        may have written a part; the same call repeated completes it.
+        may have written a part; the same call repeated completes it. The cells may be a
+        `simhash_hbase.stores.columns.CellColumns`, whose columns can be read without making a `Cell` for each.
         """
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:

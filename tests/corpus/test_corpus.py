@@ -5,6 +5,7 @@ import gc
 import json
 import os
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_inde
 from simhash_hbase.cli.app import cli as program
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate, writers
+from simhash_hbase.corpus.checkpoint import FileDecisions
 from simhash_hbase.corpus.documents import COLLECTED_OBJECTS, are_made_here
 from simhash_hbase.errors import TooManyDuplicates
 from simhash_hbase.files import local
@@ -313,34 +315,129 @@ def test_only_claims_by_a_notice_are_warned_of(cli, tmp_path, pages):
     assert "may be wrong" not in cli("claim", pages).err
 
 
+def numbered(folder, count):
+    """Write texts of which none is a copy of another; return the path."""
+    records = ({"id": f"{number}", "text": f"{number:09d} " * 3} for number in range(count))
+    return str(write_jsonl(folder / "a.jsonl", records))
+
+
+# Which calls of `to_disk` fail, and how: the first one is made before the first chunk, the second one after it.
+FULL, FAULTY = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EIO, "Input/output error")
+FAILURES = {
+    "a full disk": (range(3, 99), FULL),
+    "a fault that is told once": (range(3, 4), FAULTY),
+    "an interrupt": (range(3, 99), KeyboardInterrupt()),
+}
+
+
 @pytest.mark.parametrize("results", [True, False], ids=["results", "handed over"])
-def test_a_disk_that_is_full_at_a_sync_loses_no_decision_of_the_index(tmp_path, monkeypatch, results):
-    text = "".join(json.dumps({"id": f"{number}", "text": f"text number {number}"}) + "\n" for number in range(2_500))
-    (tmp_path / "a.jsonl").write_text(text)
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_sync_that_fails_loses_no_decision_and_claims_no_document(tmp_path, monkeypatch, failure, results):
+    source, (failing, error) = numbered(tmp_path, 2_500), FAILURES[failure]
     options = DedupOptions(output=str(tmp_path / "kept"), results=str(tmp_path / "results") if results else None)
-    synced = []
+    # A group has a chunk or two.
+    options = replace(options, memory_mb=1)
+    synced, lines = [], []
 
     def to_disk(file, path):
         synced.append(path)
-        # Before the first chunk, after it; the next one finds the disk full.
-        if len(synced) > 2:
-            raise OSError(errno.ENOSPC, "No space left on device")
+        if len(synced) in failing:
+            raise error
         local.to_disk(file, path)
 
-    lines = []
     taking = SimpleNamespace(line=lines.append, flush=lambda: None)
-    # No group holds more than one chunk.
     with create_index(f"file:{tmp_path / 'index'}", analyzer="shingle", match="distance") as index:
         with monkeypatch.context() as patch:
             patch.setattr(writers, "to_disk", to_disk)
-            with pytest.raises(OSError, match="No space"):
-                deduplicate(index, [str(tmp_path / "a.jsonl")], replace(options, memory_mb=1), lines=taking)
+            with pytest.raises(type(error)):
+                deduplicate(index, [source], options, lines=taking)
         decided = {name for name in map(str, range(2_500)) if index.get(name) is not None}
         assert 0 < len(decided) < 2_500
         if results:
-            whole = deduplicate(index, [str(tmp_path / "a.jsonl")], replace(options, memory_mb=1, resume=True))
+            whole = deduplicate(index, [source], replace(options, resume=True))
             assert (whole.documents, whole.decided_before) == (2_500, 1_000)
             assert (tmp_path / "kept").read_bytes().count(b"\n") == whole.originals
         else:
             assert {line["id"] for line in lines} == decided
-            assert len(synced) == 4
+
+
+def test_an_interrupt_while_an_interrupted_run_ends_loses_no_decision(tmp_path, monkeypatch):
+    options = DedupOptions(output=str(tmp_path / "kept"), results=str(tmp_path / "results"))
+    synced, interrupts = [], []
+
+    def to_disk(file, path):
+        synced.append(path)
+        if interrupts and str(path) == options.output:
+            raise KeyboardInterrupt
+        local.to_disk(file, path)
+
+    def meter(*_, **__):
+        def show(count, done=None):
+            if count > 1_500:
+                interrupts.append(count)
+                raise KeyboardInterrupt
+
+        return nullcontext(SimpleNamespace(show=show))
+
+    monkeypatch.setattr(writers, "to_disk", to_disk)
+    with create_index(f"file:{tmp_path / 'index'}", analyzer="shingle", match="distance") as index:
+        with pytest.raises(KeyboardInterrupt):
+            deduplicate(index, [numbered(tmp_path, 2_500)], options, listener=RunListener(meter=meter))
+        decided = {name for name in map(str, range(2_500)) if index.get(name) is not None}
+    assert len(decided) == 2_000
+    assert (tmp_path / "results").read_bytes().count(b"\n") == 2_000
+
+
+@pytest.mark.parametrize("output", ["kept.jsonl", "kept.jsonl.gz", "kept.csv", "kept"])
+def test_kept_documents_are_on_the_disk_before_a_checkpoint_counts_them(tmp_path, monkeypatch, output):
+    if output == "kept":
+        (tmp_path / "in").mkdir()
+        for number in range(1_100):
+            (tmp_path / "in" / f"{number}.txt").write_text(f"{number:09d} " * 3)
+        source = str(tmp_path / "in")
+    else:
+        source = numbered(tmp_path, 2_500)
+    on_disk, counted, fsync, commit = Counter(), [], os.fsync, FileDecisions.commit
+
+    def noted_fsync(number):
+        fsync(number)
+        path = os.path.realpath(f"/proc/self/fd/{number}")
+        on_disk[os.path.dirname(path) if output == "kept" else path] += 1
+        if output != "kept":
+            on_disk[path] = os.path.getsize(path)
+
+    def checked_commit(decisions, progress):
+        place = os.path.realpath(tmp_path / (f"{output}.rows" if output == "kept.csv" else output))
+        assert progress.kept_bytes <= on_disk[place]
+        counted.append(progress.kept_bytes)
+        commit(decisions, progress)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(FileDecisions, "commit", checked_commit)
+    options = DedupOptions(output=str(tmp_path / output), results=str(tmp_path / "results"), memory_mb=1)
+    with create_index(f"file:{tmp_path / 'index'}", analyzer="shingle", match="distance") as index:
+        deduplicate(index, [source], options)
+    assert len(set(counted)) > 2
+
+
+def test_a_write_that_fails_half_way_leaves_whole_records(tmp_path, monkeypatch):
+    options = DedupOptions(output=str(tmp_path / "kept"), results=str(tmp_path / "results"))
+    written, write = [], local._Placed.write
+
+    def torn(raw, data):
+        if raw.name == options.output:
+            written.append(len(data))
+            if len(written) == 2:
+                write(raw, memoryview(data)[: len(data) // 2 - 3])
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return write(raw, data)
+
+    monkeypatch.setattr(local._Placed, "write", torn)
+    source = numbered(tmp_path, 2_500)
+    with create_index(f"file:{tmp_path / 'index'}", analyzer="shingle", match="distance") as index:
+        with pytest.raises(OSError, match="it ends with its last whole record"):
+            deduplicate(index, [source], options)
+        kept = (tmp_path / "kept").read_bytes()
+        deduplicate(index, [source], replace(options, resume=True))
+    assert kept.endswith(b"\n")
+    assert (tmp_path / "kept").read_bytes().startswith(kept)

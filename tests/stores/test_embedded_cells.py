@@ -11,7 +11,7 @@ from simhash_hbase.stores.columns import CellColumns
 from simhash_hbase.stores.embedded import EmbeddedStore, prefixes
 from simhash_hbase.stores.embedded.prefixes import BloomFilter
 from simhash_hbase.stores.memory import MemoryStore
-from simhash_hbase.testing.rows import pairs_of
+from simhash_hbase.testing.rows import all_cells, pairs_of
 
 CELLS = st.lists(
     st.builds(
@@ -40,26 +40,28 @@ def test_columns_are_a_sequence_of_their_cells(cells):
         columns[len(cells)]
 
 
-@pytest.mark.parametrize("gathers", [False, True])
-@given(calls=st.lists(CELLS, max_size=4))
-def test_calls_with_old_new_and_repeated_cells_leave_those_of_the_model(tmp_path_factory, gathers, calls):
+@pytest.mark.parametrize("groups", [0, 2])
+@given(before=CELLS, calls=st.lists(CELLS, max_size=4))
+def test_calls_with_old_new_and_repeated_cells_leave_those_of_the_model(tmp_path_factory, groups, before, calls):
     model = MemoryStore(clock=lambda: 2)
     store = EmbeddedStore.create(str(tmp_path_factory.mktemp("folder") / "index"), clock=lambda: 2)
-    keys = [(row, qualifier) for row in (b"aaaa", b"bbbb", b"cccc") for qualifier in (b"", b"q", b"r")]
+    rows, qualifiers = (b"aaaa", b"bbbb", b"cccc"), (b"", b"q", b"r")
+    keys = [(row, qualifier) for row in rows for qualifier in qualifiers]
 
-    def put_all():
-        for cells in calls:
-            model.put("d", cells)
-            store.put("d", CellColumns.of(cells))
-            assert store.get("d", keys) == model.get("d", keys)
-            assert list(store.get_rows("d", [b"aaaa", b"bbbb"], limit=9)) == model.get_rows(
-                "d", [b"aaaa", b"bbbb"], limit=9
-            )
+    def put(cells):
+        model.put("d", cells)
+        store.put("d", CellColumns.of(cells))
+        assert store.get("d", keys) == model.get("d", keys)
+        assert list(store.get_rows("d", rows, limit=9)) == model.get_rows("d", rows, limit=9)
 
-    if gathers:
+    put(before)
+    for _ in range(groups):
         with store.gathered():
-            put_all()
-    put_all()
+            for cells in calls:
+                put(cells)
+    for cells in calls:
+        put(cells)
+    assert all_cells(store, "d") == all_cells(model, "d")
     store.close()
 
 
@@ -104,7 +106,7 @@ def test_a_small_index_has_a_small_filter():
     known.add(NUMBERS)
 
     assert known.may_hold(NUMBERS).all()
-    assert sum(layer._words.nbytes for layer in known._layers) == 2 << 20
+    assert sum(layer._words.nbytes for layer in known._layers) == 4 << 20
 
 
 @given(

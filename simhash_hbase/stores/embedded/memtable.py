@@ -259,6 +259,7 @@ class Memtable:
         """Put packed cells into the memtable, faster than `_hold`: their keys are distinct and not held yet."""
         held.packed.update(zip(cells.keys, packed, strict=True))
         for row, key in zip(cells.rows, cells.keys, strict=True):
+            # The key is new, so another one under its row belongs to another cell.
             if held.keys.setdefault(row, key) is not key:
                 held.add_key(row, key)
         self.bytes += sum(map(len, packed)) + 2 * sum(map(len, cells.keys)) + CELL_BYTES * len(packed)

@@ -284,7 +284,7 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
 
 
 def packed_cells(cells: CellColumns, now: int) -> list[bytes]:
-    """Return the packed form of cells that replace none; `now`, ms since 1970, stamps those without a timestamp.
+    """Return the packed form of cells as if none stood there; `now`, ms since 1970, stamps those without a timestamp.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from support.faulty_proxy import lead_through, proxy_to
 from support.hbase_server import drop_tables
 from support.places import PLACES, Clock, IndexMaker
 from support.results import Result
+from xdist.scheduler import LoadFileScheduling
 
 from simhash_hbase.cli.app import main
 
@@ -24,9 +25,10 @@ SERVED = ("bulk/", "client/", "frameworks/", "hbase/", "laboratories/", "project
 # Files with tests of minutes: begun last, one process would go through them while the others have nothing left.
 LONGEST = (
     *("hbase/test_hbase_cluster.py", "project/test_readme_commands.py", "project/test_installed_package.py"),
-    *("spark/test_spark_cluster.py", "laboratories/test_claim_simulator.py", "hbase/test_hbase_commands.py"),
-    *("spark/test_spark_hbase.py", "spark/test_spark.py", "stores/test_contract.py", "stores/test_hbase_secure.py"),
-    *("stores/test_state_machine.py", "stores/test_hbase_rpc_kerberos.py"),
+    *("spark/test_spark_cluster.py", "spark/test_spark_hbase.py", "spark/test_spark.py"),
+    *("spark/test_spark_passages.py", "laboratories/test_claim_simulator.py", "hbase/test_hbase_commands.py"),
+    *("stores/test_contract.py", "stores/test_hbase_secure.py", "stores/test_state_machine.py"),
+    "stores/test_hbase_rpc_kerberos.py",
 )
 
 
@@ -38,6 +40,17 @@ def pytest_collection_modifyitems(items):
         folder = item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).as_posix()
         if (folder and folder.startswith(SERVED)) or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("server")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Where one process runs the tests of a file, let one run those of the folder `spark`, which share a session."""
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+class ByFile(LoadFileScheduling):
+    def _split_scope(self, nodeid):
+        return "tests/spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
 
 
 @pytest.fixture

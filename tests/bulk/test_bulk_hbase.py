@@ -23,17 +23,18 @@ from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.launcher import cache_folder
 from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.hbase
 PROFILE = Profile.resolve(analyzer="shingle", match="distance")
-SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
+SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 1_000, dtype=np.uint64)
 
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory):
-    return find_tools(jars=Path(server_status()["jars"]), cache=tmp_path_factory.mktemp("cache"))
+def tools():
+    return find_tools(jars=Path(server_status()["jars"]), cache=cache_folder() / "classes")
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_files_that_are_loaded_again_equal_puts(index, make_writer, tmp_path):
     load(index, spool, writer)
 
     assert contents(index.store) == contents(model.store)
-    assert {name: files.cells for name, files in writer.done.items()} == {"d": 6_000, "b": 30_000}
+    assert {name: files.cells for name, files in writer.done.items()} == {"d": 2_000, "b": 10_000}
     assert [files.files for files in writer.done.values()] == [7, 7]
     load(index, spool, make_writer(table_of(index)))
     assert contents(index.store) == contents(model.store)
@@ -143,7 +144,7 @@ def test_an_attempt_that_outlives_its_command_does_not_disturb_the_next_one(inde
 
     # The bytes of the files may differ: they hold the time, compressed.
     counts = [[(files.cells, files.files) for files in each.done.values()] for each in (old, new)]
-    assert counts == [[(6_000, 7), (30_000, 7)]] * 2
+    assert counts == [[(2_000, 7), (10_000, 7)]] * 2
     assert not index.verify().wrong
     assert index.stats(exact=True).documents == len(SIMHASHES)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from support.fresh_clone import ROOT, clone, run
+from support.fresh_clone import ROOT, clone, copy_kernel, run
 from support.gates import absent
 from support.patience import START
 from support.serving import Server
@@ -36,12 +36,14 @@ DATA = {"py.typed", "bulk/hfile_loader/HFileLoader.java", *(f"stores/hbase/launc
 
 def python_of(folder):
     """Make an empty environment, and return its Python."""
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     return folder / "bin" / "python"
 
 
 def install(python, *wanted):
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    pip = [sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check"]
+    # Python compiles what is imported, of all that comes.
+    command = [*pip, "install", "--no-compile", *wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         absent(f"pip cannot install {wanted}: {done.stderr}")
@@ -55,13 +57,14 @@ def builder(tmp_path_factory):
     return python
 
 
-def build(python, folder, modules=None):
-    """Build both from what git has, in the folder, and return their paths; compiled modules are not compiled anew."""
+def build(python, folder):
+    """Build both from what git has, in the folder, and return their paths.
+
+    One module of the kernel is compiled, as all are, which takes half a minute; the installation here has the others.
+    """
     checkout = clone(folder / "clone")
-    for name, content in (modules or {}).items():
-        (checkout / name).write_bytes(content)
-        # As a compiler leaves it: the archive keeps the rights of its files.
-        (checkout / name).chmod(0o755)
+    copy_kernel(checkout)
+    (checkout / PACKAGE / "kernel" / f"winnow{EXTENSION_SUFFIXES[0]}").unlink(missing_ok=True)
     command = [python, "-m", "hatchling", "build", "-d", folder]
     subprocess.run(command, cwd=checkout, capture_output=True, check=True)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
@@ -105,11 +108,7 @@ def test_wheel_and_sdist_hold_exactly_the_package(built):
 
 
 def test_a_second_build_in_another_folder_gives_the_same_bytes(built, builder, tmp_path):
-    # One module is compiled again: all are compiled in the same way, which takes half a minute.
-    modules = {name: content for name, content in of_wheel(built[0]).items() if name.endswith(EXTENSION_SUFFIXES[0])}
-    del modules[f"{PACKAGE}/kernel/winnow{EXTENSION_SUFFIXES[0]}"]
-
-    again = build(builder, tmp_path, modules)
+    again = build(builder, tmp_path)
 
     assert [path.name for path in again] == [path.name for path in built]
     assert digests(again) == digests(built)
@@ -196,12 +195,19 @@ def caller(environment, tmp_path, path):
     return call
 
 
+def write_corpus(call):
+    """Write the first documents of the example."""
+    documents = call("python examples/demo.py").splitlines(keepends=True)
+    (call.folder / "corpus.jsonl").write_text("".join(documents[:600]), encoding="utf-8")
+
+
 def test_the_commands_work_where_the_checkout_cannot_be_imported(installed):
     found = installed("python -c 'import simhash_hbase, sys; print(simhash_hbase.__file__, *sys.path, sep=\"\\n\")'")
     assert str(installed.program.parents[1]) in found
     assert not [line for line in found.splitlines() if Path(line).is_relative_to(ROOT)]
 
-    installed("python examples/demo.py > corpus.jsonl && simhash-hbase create file:empty.index --analyzer shingle")
+    write_corpus(installed)
+    installed("simhash-hbase create file:empty.index --analyzer shingle")
     decided = lines(installed("simhash-hbase dedup file:news.index --create corpus.jsonl"))
     answers = lines(installed("simhash-hbase query file:news.index corpus.jsonl"))
     assert lines(installed("simhash-hbase dedup corpus.jsonl --output clean.jsonl")) == decided
@@ -240,7 +246,7 @@ def test_a_machine_with_python_alone_has_an_hbase_into_which_load_puts_hfiles(ba
     assert facts["thrift2"] == address
     assert bare(f"{ROOT}/scripts/hbase status").splitlines()[-1] == address
     url, beside = f"hbase://{address}/news", "file:news.index"
-    bare("python examples/demo.py > corpus.jsonl")
+    write_corpus(bare)
 
     said = [json.loads(bare(f"simhash-hbase create {each} --analyzer shingle > profile.json &&"
                             f" simhash-hbase load {each} corpus.jsonl")) for each in (url, beside)]  # fmt: skip

@@ -10,14 +10,14 @@ from pyspark.errors import PySparkException
 from support.hbase_server import hbase_options, tables
 from support.own_hbase import server_status
 from support.rows import contents
-from support.spark import QUICK, SOCKETS, cells_of_load, corpus, java_home, quiet_session, write_lines
+from support.spark import SOCKETS, cells_of_load, corpus, java_home, write_lines
 
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
-from simhash_hbase.spark import SparkOptions, load
+from simhash_hbase.spark import load
 from simhash_hbase.spark.load import BulkSettings, Loader, WorkPlace
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.launcher import cache_folder
@@ -34,11 +34,11 @@ def index(request):
     collection, options = request.param
     table = hbase_options(2, tables().name())
     profile = Profile.resolve(analyzer="shingle", **options)
-    with LocalIndex.create(HBaseStore.create(table, TableSchema(regions=3)), profile) as made:
+    with LocalIndex.create(HBaseStore.create(table, TableSchema(regions=2)), profile) as made:
         yield made.in_collection(collection)
 
 
-def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(index, tmp_path):
+def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(spark, index, tmp_path):
     source = write_lines(tmp_path / "corpus.jsonl", corpus())
     status = server_status()
     conf, name = Path(status["conf"]), index.store.url.rpartition("/")[2]
@@ -46,18 +46,17 @@ def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(
     # The files of this machine have its own user, whatever name is claimed, and HBase looks.
     loader = Loader.of(tools, conf, name, staging_folder(conf, None, name), getuser())
     refused = []
-    with quiet_session(SparkOptions(master="local[2]", partitions=2, settings=QUICK)) as spark:
-        work = WorkPlace(spark, str(tmp_path / "work"))
-        lost = Loader.of(tools, conf, "no_such_table", loader.staging, loader.user)
-        broken = BulkSettings(work, lost, batch="crawl 7")
-        with pytest.raises(PySparkException, match="TableNotFound"):
-            load(spark, index, [source], OPTIONS, settings=broken, refusals=Refusals(lambda _: None, None, 0))
-        stamp = work.read().stamp
+    work = WorkPlace(spark, str(tmp_path / "work"))
+    lost = Loader.of(tools, conf, "no_such_table", loader.staging, loader.user)
+    broken = BulkSettings(work, lost, batch="crawl 7")
+    with pytest.raises(PySparkException, match="TableNotFound"):
+        load(spark, index, [source], OPTIONS, settings=broken, refusals=Refusals(lambda _: None, None, 0))
+    stamp = work.read().stamp
 
-        refusals = Refusals(lambda _: None, refused.append, 0)
-        done = load(
-            spark, index, [source], OPTIONS, settings=BulkSettings(work, loader, batch="crawl 7"), refusals=refusals
-        )
+    refusals = Refusals(lambda _: None, refused.append, 0)
+    done = load(
+        spark, index, [source], OPTIONS, settings=BulkSettings(work, loader, batch="crawl 7"), refusals=refusals
+    )
 
     made = contents(index.store)
     # Not as one assertion: to show how ten thousand cells differ takes hours.

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.results import run
-from support.spark import QUICK, SOCKETS, cells_of_load, corpus, quiet_session, write_lines
+from support.spark import SOCKETS, cells_of_load, corpus, write_lines
 
 from simhash_hbase.api import create_index
 from simhash_hbase.cli.app import main
@@ -16,21 +16,13 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.arguments import PassageSearch
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.rows.keys import unpack_rows
-from simhash_hbase.spark import SparkOptions, find_passages
+from simhash_hbase.spark import find_passages
 from simhash_hbase.spark.dedup import IndexPlace
 from simhash_hbase.spark.input import Input, numbered, without_repeats
 from simhash_hbase.spark.load import _cells as cells_of
 from simhash_hbase.testing.rows import pairs_of
 
 pytestmark = [pytest.mark.slow, SOCKETS]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    # Splits of some kilobytes: a small corpus has many.
-    settings = {**QUICK, "spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "1000"}
-    with quiet_session(SparkOptions(master="local[2]", partitions=3, settings=settings)) as begun:
-        yield begun
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from simhash_hbase.testing.rows import found_by, pairs_of, rows_of
 
 pytestmark = pytest.mark.hbase
 
-QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "1000"))
+QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "400"))
 THREADS = 4
 SCHEME = Scheme(5, 2)
 PATIENCE = {"timeout_s": 2.0, "deadline_s": 20.0}

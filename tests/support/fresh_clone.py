@@ -114,6 +114,12 @@ def left_untracked(folder):
     return new - set(done.stdout.split("\0"))
 
 
+def copy_kernel(folder):
+    """Copy the compiled modules of the kernel; what builds or installs takes those that are up to date."""
+    for module in ROOT.glob("simhash_hbase/kernel/*.so"):
+        shutil.copy2(module, folder / "simhash_hbase" / "kernel")
+
+
 def provide(folder, extras, *, in_gate=True):
     """Prepare the environment that ``scripts/install EXTRAS`` makes from a package index.
 
@@ -121,6 +127,7 @@ def provide(folder, extras, *, in_gate=True):
     The kernel is compiled as here. Only distributions that the project asks for with these extras are there: a command
     that needs another one fails.
     """
+    copy_kernel(folder)
     if os.environ.get(MUST_RUN) and not in_gate:
         return
     environment = folder / ".venv"
@@ -129,8 +136,6 @@ def provide(folder, extras, *, in_gate=True):
         program = environment / "bin" / PROJECT
         program.write_text(PROGRAM.format(python=environment / "bin" / "python"))
         program.chmod(0o755)
-    for module in ROOT.glob("simhash_hbase/kernel/*.so"):
-        shutil.copy2(module, folder / "simhash_hbase" / "kernel")
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
     (packages / "project.pth").write_text(str(folder))
     for found in needed(Requirement(f"{PROJECT}[{extras}]"), {}).values():

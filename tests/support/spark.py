@@ -29,6 +29,9 @@ QUICK = {
     # A test is over before a thorough compiler would have paid off.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Nor would Spark's own, which generates Java for each query.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.executor.memory": "512m",
 }
 WORDS = [

@@ -319,7 +319,7 @@ class CollectionMachine(TextMachine):
         self.enter(self.name)
 
 
-# Claims go two ways, with transactions and without: both have all machines. Elsewhere are the least and the most of them.
+# Claims go two ways, with transactions and without: both have all machines. Elsewhere are the least and the largest.
 KINDS = [IndexMachine, BandedMachine, TextMachine, CollectionMachine]
 MACHINES = [
     (place, kind)

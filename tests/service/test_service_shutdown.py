@@ -15,7 +15,7 @@ from simhash_hbase.service import Limits, create_app
 
 BATCH = 64
 DRAIN_S = 3
-LOAD_S = float(os.environ.get("SIMHASH_HBASE_LOAD_SECONDS", "15"))
+LOAD_S = float(os.environ.get("SIMHASH_HBASE_LOAD_SECONDS", "6"))
 
 
 def test_a_service_that_drains_answers_until_its_time_is_over(url, tmp_path):

@@ -142,7 +142,7 @@ def test_where_documents_expire_claims_become_pending_by_compare_and_set(store):
     assert store.take_names().count("compare_and_set") == 2
 
 
-CROWD = 20_000
+CROWD = 5_000
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from simhash_hbase.stores.memory import MemoryStore
     ],
 )
 def test_a_store_with_faults_answers_nothing_wrong(scenario, times):
-    done = faults(scenario, "--times", times, "--seed", SEED, "--minutes", "0.1")
+    done = faults(scenario, "--times", times, "--seed", SEED, "--minutes", "0.03")
 
     assert done.returncode == 0, done.stderr
     line = done.stdout.splitlines()[-1].split(" | ")

@@ -12,8 +12,8 @@ from fuzz import CHANGES, TARGETS, inputs, run
 from support.results import with_helpers
 
 INPUTS = {"fuzz_html": 60, "fuzz_kernel": 60, "fuzz_rpc": 200, "fuzz_thrift": 200, "fuzz_warc": 100}
-MANY_INPUTS = {"fuzz_html": 1_000, "fuzz_kernel": 1_000, "fuzz_rpc": 3_000, "fuzz_warc": 500}
-"""Of the slow tests: they take 21 s of processor time. A seed has the same inputs in every run; ``python -m fuzz`` has
+MANY_INPUTS = {"fuzz_html": 500, "fuzz_kernel": 500, "fuzz_rpc": 1_500, "fuzz_warc": 250}
+"""Of the slow tests: they take 10 s of processor time. A seed has the same inputs in every run; ``python -m fuzz`` has
 others. Some answers of gateways keep the reader busy for minutes (see `fuzz_thrift`)."""
 
 

@@ -314,7 +314,7 @@ def test_connections_that_are_cut_decide_everything_once(server, twin, url):
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_a_restart_in_the_middle_of_a_stream_decides_everything_once(url, tmp_path, twin, end):
-    port, pairs = str(free_port()), [(record["id"], record["text"]) for record in near_copies(1500, 2)]
+    port, pairs = str(free_port()), [(record["id"], record["text"]) for record in near_copies(600, 2)]
     claimed = []
 
     def claim(key):

@@ -5,7 +5,6 @@ import json
 import polars
 import pytest
 from support.corpus import near_copies, text, write_jsonl
-from support.results import run
 from support.serving import new_index
 
 from simhash_hbase import InvalidArgument, open_index
@@ -34,7 +33,7 @@ def undated(records):
     return [json.loads(json.dumps(record), object_hook=without_times) for record in records]
 
 
-def test_commands_print_what_they_print_of_the_index_itself(server, corpus, tmp_path):
+def test_commands_print_what_they_print_of_the_index_itself(cli, server, corpus, tmp_path):
     twin = new_index(tmp_path, "twin.index")
     own = write_jsonl(tmp_path / "own.jsonl", [{"id": "own", "simhash": "0123456789abcdef"}])
     page = tmp_path / "page.html"
@@ -54,19 +53,19 @@ def test_commands_print_what_they_print_of_the_index_itself(server, corpus, tmp_
         ("remove", "own", "nobody"),
     ]
     for name, *words in calls:
-        there, here = run(name, server.address, *words), run(name, twin, *words)
+        there, here = cli(name, server.address, *words), cli(name, twin, *words)
 
         assert undated(there.records) == undated(here.records), (name, words)
         assert there.code == here.code, there.err
         # What the service refuses is told after what the reader does.
         refusals = [sorted(line for line in each.err.splitlines() if "refused:" in line) for each in (there, here)]
         assert refusals[0] == refusals[1]
-    assert run("stats", server.address).record == run("stats", server.address, "--exact").record
-    [of_service] = undated([run("stats", server.address).record])
-    assert of_service["documents"] == run("stats", twin).record["documents"]
+    assert cli("stats", server.address).record == cli("stats", server.address, "--exact").record
+    [of_service] = undated([cli("stats", server.address).record])
+    assert of_service["documents"] == cli("stats", twin).record["documents"]
 
 
-def test_similarities_have_four_decimals_whoever_answers(server, url, client, tmp_path):
+def test_similarities_have_four_decimals_whoever_answers(cli, server, url, client, tmp_path):
     pair = [{"id": "a", "text": text(1)}, {"id": "b", "text": text(1, changed=9)}]
     path = write_jsonl(tmp_path / "pair.jsonl", pair)
 
@@ -74,7 +73,7 @@ def test_similarities_have_four_decimals_whoever_answers(server, url, client, tm
     found = [client.get("/v1/documents", params={"id": "b"}).json()]
     found += client.get("/v1/documents/copies", params={"id": "a"}).json()["copies"]
     found += client.post("/v1/queries", json=pair[1]).json()["matches"]
-    found += [json.loads(run(*words).out.splitlines()[-1]) for words in (("claim", url, path), ("get", url, "b"))]
+    found += [json.loads(cli(*words).out.splitlines()[-1]) for words in (("claim", url, path), ("get", url, "b"))]
     with RemoteIndex(server.address, key=server.keys["all"]) as remote, open_index(url) as index:
         for each in (remote, index):
             found += [vars_of(each.claim("b", pair[1]["text"])), vars_of(each.get("b"))]
@@ -91,7 +90,8 @@ def vars_of(answer):
     return {name: getattr(answer, name) for name in ("similarity", "containment")}
 
 
-def test_what_only_an_index_can_do_says_so(server, corpus, tmp_path):
+def test_what_only_an_index_can_do_says_so(cli, server, corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for words in (
         ("load", server.address, corpus),
         ("backup", server.address, "elsewhere"),
@@ -101,7 +101,7 @@ def test_what_only_an_index_can_do_says_so(server, corpus, tmp_path):
         ("explain", server.address, "one", "other"),
         ("fingerprint", "--profile-of", server.address, "--text", "one"),
     ):
-        done = run(*words, cwd=tmp_path)
+        done = cli(*words)
 
         assert (done.code, done.out) == (1, b""), words
         assert "is a service" in done.err.splitlines()[-1], words
@@ -109,9 +109,9 @@ def test_what_only_an_index_can_do_says_so(server, corpus, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"corpus.jsonl", "keys", "log", "some.index"}
 
 
-def test_a_claim_takes_an_address_of_a_service_beside_addresses_of_files(server, corpus):
-    assert [r["status"] for r in run("claim", corpus, server.address).records].count("original") == 30
-    refused = run("claim", f"{server.address}/docs/corpus.jsonl")
+def test_a_claim_takes_an_address_of_a_service_beside_addresses_of_files(cli, server, corpus):
+    assert [r["status"] for r in cli("claim", corpus, server.address).records].count("original") == 30
+    refused = cli("claim", f"{server.address}/docs/corpus.jsonl")
     assert "SIMHASH_HBASE_API_KEY" not in refused.err
 
 

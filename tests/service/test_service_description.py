@@ -20,7 +20,7 @@ from simhash_hbase.service.routes import ROUTERS
 
 HERE = Path(__file__).parent
 HOOKS = HERE.parent / "support"
-EXAMPLES = 15
+EXAMPLES = 6
 
 
 @pytest.fixture

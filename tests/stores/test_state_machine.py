@@ -188,12 +188,12 @@ class GatheredCongruence(Congruence):
 
 
 def test_a_folder_whose_transactions_are_gathered_answers_as_the_model_does():
-    run({"name": "gathered"}, GatheredCongruence, max_examples=80, stateful_step_count=25)
+    run({"name": "gathered"}, GatheredCongruence, max_examples=40, stateful_step_count=25)
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("memory", *ON_HBASE)])
 def test_a_store_answers_as_the_model_does(name):
-    run({"name": name}, max_examples=60, stateful_step_count=25)
+    run({"name": name}, max_examples=30, stateful_step_count=25)
 
 
 def run(own, machine=Congruence, **options):

@@ -1,5 +1,7 @@
 """Tables judged by their texts, and kept in an order: rows with nulls, with repeated ids, without scores."""
 
+from functools import cache
+
 import pyarrow as pa
 import pytest
 from tables.test_tables import KINDS, dedup
@@ -32,13 +34,20 @@ def grams(name):
     return {normal[at : at + 5] for at in range(len(normal) - 4)}
 
 
+@pytest.fixture(scope="module")
+def commanded(tmp_path_factory):
+    """Return what has the command decide the rows by some options, once for all kinds of tables."""
+    shingles = ("--create", "--analyzer", "shingle", "--similarity", "0.5")
+    return cache(lambda *words: dedup(tmp_path_factory.mktemp("commanded"), ROWS, *shingles, *words))
+
+
 @pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("options", [{}, {"exact": True}, {"contained": 0.9}, {"exact": True, "keep": "best:-score"}])
-def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(tmp_path, kind, options):
+def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(commanded, kind, options):
     make, _, read = KINDS[kind]
     words = [word for name, value in options.items() for word in (f"--{name}", value) if word is not True]
-    wanted = dedup(tmp_path, ROWS, "--create", "--analyzer", "shingle", "--similarity", "0.5", *map(str, words))
+    wanted = commanded(*map(str, words))
 
     with pytest.warns(RefusedRows, match="^3 rows have no decision; row 1: .*null$"):
         marked = read(mark_near_duplicates(make(ROWS), id="id", **options, **SHINGLES))

@@ -26,7 +26,7 @@ SERVED = ("bulk/", "client/", "frameworks/", "hbase/", "laboratories/", "project
 LONGEST = (
     *("hbase/test_hbase_cluster.py", "project/test_readme_commands.py", "project/test_installed_package.py"),
     *("spark/test_spark_cluster.py", "spark/test_spark_hbase.py", "spark/test_spark.py"),
-    *("spark/test_spark_passages.py", "laboratories/test_claim_simulator.py", "hbase/test_hbase_commands.py"),
+    *("spark/test_spark_passages.py", "index/test_index_machine.py", "hbase/test_hbase_commands.py"),
     *("stores/test_contract.py", "stores/test_hbase_secure.py", "stores/test_state_machine.py"),
     "stores/test_hbase_rpc_kerberos.py",
 )

@@ -138,7 +138,10 @@ class ShownPiece(NamedTuple):
 
 
 def shown_pieces(text: str, passages: Sequence[Passage]) -> Iterator[ShownPiece]:
-    """Yield the pieces of a text that the page shows: its passages, and the text between them or, if long, its ends.
+    """Yield the pieces of a text for the page, in order: passages, plain text, and gaps, which the page leaves out.
+
+    The middle of a long plain stretch is a gap. The pieces end after `TEXT_CHARACTERS` shown characters, and the last
+    one may be cut: the caller says how much of the text is left.
 
     Examples
     --------

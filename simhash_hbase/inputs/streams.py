@@ -122,6 +122,17 @@ class ReadRequest:
 
 
 @dataclass(slots=True)
+class Ending:
+    """The end of a stream's blocks: `fault` is the reason why it comes before the end of the file, else None.
+
+    The generator of the blocks knows this alone, not the `Stream`. So a stream that is dropped closes its file at once;
+    in a cycle of references it would stay open until Python's garbage collector runs.
+    """
+
+    fault: str | None = None
+
+
+@dataclass(slots=True)
 class Stream:
     """The decompressed bytes of a source, in blocks.
 
@@ -129,9 +140,14 @@ class Stream:
     """
 
     blocks: Iterator[bytes]  # A fault ends them early.
-    fault: str | None = None  # Why the blocks end before the file does; known after the last one.
+    ending: Ending = field(default_factory=Ending)
     encoding: str = UTF8  # Encoding of the file.
     mark: bytes = b""  # The byte order mark before the blocks.
+
+    @property
+    def fault(self) -> str | None:
+        """The reason why the blocks end before the file does; known after the last one."""
+        return self.ending.fault
 
     @property
     def codec(self) -> str:
@@ -158,7 +174,7 @@ def original(piece: bytes, encoding: str) -> bytes:
 def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Stream:
     """Return a stream of a source's bytes without decoding of characters; `decompress` False leaves them compressed."""
     opened = Stream(iter(()))
-    opened.blocks = _until_fault(request.blocks() if decompress else request.chunks(), opened)
+    opened.blocks = _until_fault(request.blocks() if decompress else request.chunks(), opened.ending)
     return opened
 
 
@@ -169,9 +185,9 @@ def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> 
     """
     stream, encoding = Stream(iter(())), request.options.encoding
     if request.part is not None:
-        stream.encoding, stream.blocks = request.part.encoding, _until_fault(request.chunks(), stream)
+        stream.encoding, stream.blocks = request.part.encoding, _until_fault(request.chunks(), stream.ending)
         return stream
-    blocks = _until_fault(request.blocks() if opened is None else opened, stream)
+    blocks = _until_fault(request.blocks() if opened is None else opened, stream.ending)
     head = b""
     for block in blocks:
         head += block
@@ -188,7 +204,7 @@ def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> 
     stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
     if stream.encoding in WIDE:
-        stream.blocks = _until_fault(to_utf8(stream.blocks, stream.encoding), stream)
+        stream.blocks = _until_fault(to_utf8(stream.blocks, stream.encoding), stream.ending)
     return stream
 
 
@@ -236,15 +252,15 @@ def _binary_fault(head: bytes, codec: str, name: str) -> str | None:
     return _BINARY
 
 
-def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
+def _until_fault(blocks: Iterable[bytes], ending: Ending) -> Iterator[bytes]:
     try:
         yield from blocks
     except FileChanged:
         raise  # Other parts may be of the file as it was before, so this is the end of the run.
     except InvalidInput as error:
-        stream.fault = str(error)
+        ending.fault = str(error)
     except OSError as error:
-        stream.fault = f"reading stopped: {error.strerror or error}"
+        ending.fault = f"reading stopped: {error.strerror or error}"
 
 
 def numbered_lines(

@@ -269,7 +269,7 @@ def test_a_pipe_whose_reader_goes_while_it_is_written_is_named(cli, url, tmp_pat
     os.mkfifo(tmp_path / "out.jsonl")
     reader = os.open(tmp_path / "out.jsonl", os.O_RDONLY | os.O_NONBLOCK)
     monkeypatch.setattr(KeptFile, "write", lambda *_: None)
-    monkeypatch.setattr(KeptFile, "commit", lambda kept: os.close(reader) or kept._stream.write(b"x" * (1 << 20)))
+    monkeypatch.setattr(KeptFile, "flush", lambda kept: os.close(reader) or kept._stream.write(b"x" * (1 << 20)))
     gone = cli("dedup", url, source, "--create", *SHINGLES, "--output", tmp_path / "out.jsonl")
 
     assert (gone.code, gone.sentence) == (1, f"{tmp_path}/out.jsonl: broken pipe")

@@ -12,7 +12,7 @@ from simhash_hbase.cli.screen.output import WINDOW_S, Pace, ProgressLines
 from simhash_hbase.errors import StoreUnavailable
 
 STARTING = "starting …\r\x1b[K"
-COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*[34][0-9]")
+COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*[349][0-9]")
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_the_return_of_a_killed_gateway_needs_no_restart(url, gateway, tmp_path)
             assert (answers, end["summary"]["last_line"], end["summary"]["complete"]) == ([], 0, False)
             assert end["summary"]["error"]["code"] == "store_unavailable"
 
-        assert client.get("/readyz").status_code == 200
+        wait_for(lambda: client.get("/readyz").status_code == 200)
         assert client.post("/v1/queries", json=documents[0]).json() == before
         claimed = client.post("/v1/claims", json={"id": "new", "text": text("claimed")}).json()
         assert claimed["status"] == "original"

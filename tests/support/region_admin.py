@@ -42,7 +42,7 @@ class RegionAdmin:
         def ask():
             meta = yield from servers.driver._locator.find_meta()
             [answer] = yield [messages.RpcCall(meta, messages.CLIENT, "Scan", parameter)]
-            return unpack_cells(answer.cells, "info").cells()
+            return list(unpack_cells(answer.cells, "info"))
 
         with closing(Servers(self._options)) as servers:
             cells = servers.exchange.one(ask)

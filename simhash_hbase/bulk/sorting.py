@@ -21,7 +21,7 @@ from simhash_hbase.rows.keys import (
     NO_PREFIX,
     BlockRows,
     band_prefixes,
-    document_row,
+    document_rows,
     id_digest,
     member_rows,
     pack_rows,
@@ -101,7 +101,7 @@ def document_cells(entries: Entries, stamp: int, first: int, *, checksum: bool) 
     qualifiers = [id_digest(name) for name in entries.ids]
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
     members = [row + digest + text[: layout.TEXT_BYTES] for row, digest, text in keys]
-    documents = [document_row(digest) + layout.STATE_QUALIFIER for digest in qualifiers]
+    documents = [row + layout.STATE_QUALIFIER for row in document_rows(qualifiers)]
     added = added_ms(stamp)
     states = [
         encode(

@@ -48,8 +48,6 @@ class HandedDecisions:
     With `remember` all decisions are also copied to a temporary file, so that they can be read again.
     """
 
-    can_resume = False
-    """Whether a later run can continue this one: what the decisions say of the kept documents must be on the disk."""
     start: Checkpoint | None = None
 
     def __init__(self, lines: Lines | None, *, remember: bool) -> None:
@@ -114,8 +112,6 @@ class FileDecisions:
     one before. A crash in between leaves lines that the checkpoint does not count. A restart cuts them off; their
     documents get the decisions that the index recorded, or the same ones again, so the file ends with the same bytes.
     """
-
-    can_resume = True
 
     def __init__(self, path: str, new: Checkpoint, *, resume: bool) -> None:
         self._path = Path(path)

@@ -447,7 +447,7 @@ class _Run:
             if not writing.groups.is_undone:
                 try:
                     # A file that has failed is not synced again: that would succeed, and prove nothing.
-                    if self._decisions.can_resume and not isinstance(error, OSError):
+                    if isinstance(self._decisions, checkpoint.FileDecisions) and not isinstance(error, OSError):
                         writing.kept.sync()
                         synced = done
                 finally:

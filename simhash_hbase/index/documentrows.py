@@ -56,8 +56,6 @@ def read_states(store: Store, ids: Sequence[str], digests: Sequence[bytes] | Non
     """
     digests = digests or [id_digest(name) for name in ids]
     cells = store.get(FAMILY_DOCUMENTS, list(zip(document_rows(digests), repeat(STATE_QUALIFIER), strict=False)))
-    if not any(cells):
-        return [None] * len(cells)
     states: list[StoredState | None] = []
     for name, cell in zip(ids, cells, strict=True):
         state = cell and documentcells.decode_document(cell.value)

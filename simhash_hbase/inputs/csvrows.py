@@ -39,33 +39,33 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
     """Yield a document, or a refused record, for each row below the header row; quotes are as in RFC 4180."""
     # The csv module has one global limit. It is never lowered, so other readers of the process only accept more.
     csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
+    rows = _Rows(stream, options, delimiter)
     header: list[str] | None = None
     build = Builder(options, advise=True).build
     remainder = _Remainder(delimiter)
-    with closing(_Rows(stream, options, delimiter)) as rows:
-        while (row := rows.next_row()) is not None:
-            place, raw = Place(name, rows.start), rows.raw()
-            if header is None:
-                if not row:
-                    continue
-                if isinstance(row, str):
-                    fault: str | None = f"the header row is unusable: {row}"
-                else:
-                    header, fault = row, column_fault("the header row", row, options)
-                if fault is not None:
-                    other = _other_delimiter(rows.text(), delimiter)
-                    yield Reject(Place(name, 0), fault if other is None else f"{fault}; {other}", b"")
-                    return
-                continue
+    while (row := rows.next_row()) is not None:
+        place, raw = Place(name, rows.start), rows.raw()
+        if header is None:
             if not row:
                 continue
-            fault = remainder.fault(_row_fault(row, header), rows.text())
-            if isinstance(row, str) or fault is not None:
-                record: Record = Reject(place, fault or "", raw)
+            if isinstance(row, str):
+                fault: str | None = f"the header row is unusable: {row}"
             else:
-                record = build(dict(zip(header, row, strict=True)), place, raw)
-            yield from remainder.settled(record, raw)
-        yield from remainder.rest()
+                header, fault = row, column_fault("the header row", row, options)
+            if fault is not None:
+                other = _other_delimiter(rows.text(), delimiter)
+                yield Reject(Place(name, 0), fault if other is None else f"{fault}; {other}", b"")
+                return
+            continue
+        if not row:
+            continue
+        fault = remainder.fault(_row_fault(row, header), rows.text())
+        if isinstance(row, str) or fault is not None:
+            record: Record = Reject(place, fault or "", raw)
+        else:
+            record = build(dict(zip(header, row, strict=True)), place, raw)
+        yield from remainder.settled(record, raw)
+    yield from remainder.rest()
 
 
 def _other_delimiter(text: str, delimiter: str) -> str | None:
@@ -174,18 +174,15 @@ class _Rows:
         self._pieces: list[bytes] = []
         self._held = 0
         self._numbered = unmarked_lines(stream, options, returns=True)
-        self._rows: Iterator[list[str]] = csv.reader(self, delimiter=delimiter, strict=True)
-
-    def close(self) -> None:
-        """Let go of the csv module's reader, which refers back here: else the file would stay open for a while."""
-        self._rows = iter(())
+        self._delimiter = delimiter
 
     def next_row(self) -> list[str] | str | None:
         """Return the fields of the next row, or the reason (a string) why the row is refused; None at the end."""
         self._pieces, self._held, self._fault = [], 0, None
         row = None
         try:
-            row = next(self._rows, None)
+            # One for each row: a reader that is kept would refer back here, and hold the file open.
+            row = next(csv.reader(self, delimiter=self._delimiter, strict=True), None)
         except _RowRefused:
             pass
         except csv.Error as error:

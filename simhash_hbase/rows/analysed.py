@@ -16,8 +16,6 @@ from simhash_hbase.rows.names import checked_batch, exact
 
 MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.
 
-LONGEST_UTF8 = 4  # Bytes of a character in UTF-8, at most.
-
 MAX_METADATA_BYTES = 1 << 10  # Bytes of a document's metadata as JSON, at most.
 
 SKETCH_VERSION = 1  # Changes whenever the same text would get another sketch.
@@ -241,9 +239,6 @@ def _chosen(column: Sequence[T], at: slice | NDArray[np.intp]) -> Sequence[T]:
 
 def check_storable(entries: Entries) -> None:
     """Raise `InvalidArgument` if a document has an id or metadata that cannot be stored; a query with it is allowed."""
-    longest = max(map(len, entries.ids), default=0)
-    if all(entries.ids) and longest * LONGEST_UTF8 <= MAX_ID_BYTES and not any(entries.metadata):
-        return
     for name, metadata in zip(entries.ids, entries.metadata, strict=True):
         check_id(name)
         problem = metadata_problem(metadata) if metadata else None
@@ -256,7 +251,7 @@ def check_id(name: str) -> None:
     # A query without an id has the empty one.
     if not name:
         raise InvalidArgument("the id of a document is empty")
-    if len(name) * LONGEST_UTF8 > MAX_ID_BYTES and len(name.encode(errors="replace")) > MAX_ID_BYTES:
+    if len(name) * 4 > MAX_ID_BYTES and len(name.encode(errors="replace")) > MAX_ID_BYTES:
         raise InvalidArgument(f"the id {name[:40]}… is longer than {MAX_ID_BYTES} bytes")
 
 

@@ -272,11 +272,11 @@ def id_digest(document_id: str) -> bytes:
 
 def document_row(digest: bytes) -> bytes:
     """Return the key of the row that holds a document's cell, from the 16-byte digest of its id."""
-    return digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest
+    return document_rows([digest])[0]
 
 
 def document_rows(digests: Sequence[bytes]) -> list[bytes]:
-    """Return the row keys of documents, from the digests of their ids; twice as fast as `document_row` for each."""
+    """Return the row keys of documents, from the 16-byte digests of their ids."""
     return [digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest for digest in digests]
 
 

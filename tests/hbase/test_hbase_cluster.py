@@ -14,7 +14,7 @@ from support.fresh_clone import blocks, split, with_names
 from support.gates import MUST_RUN
 from support.rows import contents
 from support.serving import wait_for
-from support.spark import CLASS, QUICK, cells_of_load, corpus, decisions_of_one_machine, java_home, write_lines
+from support.spark import CLASS, SPLITS, cells_of_load, corpus, decisions_of_one_machine, java_home, write_lines
 
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
@@ -50,10 +50,6 @@ def runs(pid):
     """Tell whether a process has not ended; one that nobody waited for is still listed."""
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
-
-
-# A small corpus has many splits.
-SPLITS = {**QUICK, "spark.sql.files.maxPartitionBytes": "40000", "spark.sql.files.openCostInBytes": "1000"}
 
 
 def environment_of(folder):

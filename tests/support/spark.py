@@ -34,6 +34,8 @@ QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.executor.memory": "512m",
 }
+# Splits of some kilobytes: a small corpus has many.
+SPLITS = {**QUICK, "spark.sql.files.maxPartitionBytes": "40000", "spark.sql.files.openCostInBytes": "1000"}
 WORDS = [
     "蚕", "丝绸", "灯塔", "港口", "机器", "学习", "索引", "指纹", "文档", "重复", "法律", "条例", "新闻", "编辑",
     "版本",

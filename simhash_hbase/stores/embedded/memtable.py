@@ -91,9 +91,10 @@ class FamilyCells(NamedTuple):
         return [keys] if isinstance(keys, bytes) else keys
 
     def add_key(self, row: bytes, key: bytes) -> None:
-        """Note the key of one more cell of a row of which the memtable holds cells already."""
-        self.keys[row] = keys = self.keys_of(row)
-        insort(keys, key)
+        """Note the key of a cell of a row; the memtable holds no cell with this key yet."""
+        if self.keys.setdefault(row, key) is not key:
+            self.keys[row] = keys = self.keys_of(row)
+            insort(keys, key)
 
 
 class Memtable:
@@ -186,8 +187,6 @@ class Memtable:
         held = self._cells(family)
         joined = [row + qualifier for row, qualifier in keys]
         there = held.read(stored, joined)
-        if not there and held.packed.keys().isdisjoint(joined):
-            return [None] * len(joined)
         return [
             None if (cell := held.packed.get(key) or there.get(key)) is None else records.cell_at(row, qualifier, cell)
             for (row, qualifier), key in zip(keys, joined, strict=True)
@@ -259,9 +258,7 @@ class Memtable:
         """Put packed cells into the memtable, faster than `_hold`: their keys are distinct and not held yet."""
         held.packed.update(zip(cells.keys, packed, strict=True))
         for row, key in zip(cells.rows, cells.keys, strict=True):
-            # The key is new, so another one under its row belongs to another cell.
-            if held.keys.setdefault(row, key) is not key:
-                held.add_key(row, key)
+            held.add_key(row, key)
         self.bytes += sum(map(len, packed)) + 2 * sum(map(len, cells.keys)) + CELL_BYTES * len(packed)
         self.is_empty &= not packed
 
@@ -272,9 +269,6 @@ class Memtable:
         if old is not None:
             self.bytes += len(new) - len(old)
             return
-        if row in held.keys:
-            held.add_key(row, key)
-        else:
-            held.keys[row] = key
+        held.add_key(row, key)
         self.bytes += len(new) + 2 * len(key) + CELL_BYTES
         self.is_empty = False

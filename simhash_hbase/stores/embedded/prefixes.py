@@ -41,11 +41,7 @@ class BloomFilter:
 
     def may_hold(self, numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Return for each of some numbers False if it was never added, True if it may have been."""
-        last, *others = reversed(self._layers)
-        found = last.may_hold(numbers)
-        for layer in others:
-            found |= layer.may_hold(numbers)
-        return found
+        return np.asarray(np.any([layer.may_hold(numbers) for layer in self._layers], axis=0))
 
 
 class _Layer:

@@ -33,16 +33,12 @@ from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Sources, are_files_here, total_bytes
 from simhash_hbase.inputs.columns import DocumentColumns
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
-"""Size in bytes of an input above which worker processes cut it into words while an idf table is learned from it.
-
-The idf (inverse document frequency) of a word is learned from a random sample, which has most of a smaller input.
-"""
+"""Size in bytes of an input above which worker processes start while an idf table is learned from it."""
 
 
 def deduplicate(
@@ -130,7 +126,6 @@ class Deduplication:
         self._form: KeptForm | None = None
         self._stack = ExitStack()
         self._decisions: checkpoint.Sink
-        self._early: sample.EarlyCut | None = None
         self._pool: Workers | None = None
         self._pipes = WatchedPipes(())
         self._may_write = self._options.fail_above is None
@@ -200,9 +195,7 @@ class Deduplication:
 
     def texts(self) -> Iterator[str]:
         """Return a random sample of the texts of the input, from which the caller of the run learns an idf table."""
-        if self._pool is not None:
-            self._early = sample.EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
-        return sample.texts_of(self.sources, self.reading.settings, self._listener, early=self._early)
+        return sample.texts_of(self.sources, self.reading.settings, self._listener)
 
     def lines(self) -> Iterator[bytes]:
         """Yield all decisions again, after the run, as JSON lines in the order of the input."""
@@ -215,16 +208,12 @@ class Deduplication:
         function that makes the index which stays: it is called if no more documents would be removed than allowed.
         """
         options, start = self._options, self._decisions.start
-        cut = self._early.take() if self._early is not None else []
-        if cut and index.profile.seed == SEED:
-            index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
         # Read before the run: its progress is the same object, which grows.
         before = start.read if start else 0
         takes_bytes = self._form is not None and self._form.takes_bytes
         # A continued run must cut the input where the earlier run would have: into whole chunks. After the wait for the
         # idf of a long input a caller can wait a chunk longer, and all processes are at work from the first one on.
-        soon = options.results is None and not cut
-        del cut  # The counted words take some 100 MB.
+        soon = options.results is None and self._pool is None
         stays = options.lasting and not options.dry_run and not index.address.startswith("memory:")
         stays = stays or lasting is not None
         with (

@@ -1,7 +1,7 @@
 """Inverse document frequencies: jieba's own table, one learned from a sample of documents, and one that is shipped."""
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
@@ -143,21 +143,28 @@ class Reservoir(Generic[T]):
         self._limit = limit
         self._random = Random(seed)
 
-    def add(self, item: T) -> int | None:
-        """Offer the next item of the stream; return the position at which the sample keeps it, None if it does not.
+    def add(self, items: Sequence[T]) -> None:
+        """Offer the next items of the stream; one that the sample keeps may take the place of an earlier one."""
+        for at, place in self.draw(len(items)):
+            self.keep(items[at], place)
 
-        The item that was at this position is dropped from the sample.
+    def draw(self, count: int) -> Iterator[tuple[int, int]]:
+        """Offer the next `count` items of the stream; yield the number of each one to be kept, and its place.
+
+        The caller calls `keep` with it, so that an item need not be made that the sample does not keep.
         """
-        self.seen += 1
-        if len(self.items) < self._limit:
-            self.items.append(item)
-            return self.seen - 1
+        start, limit, random = self.seen, self._limit, self._random.random
+        self.seen += count
+        first = min(max(limit - start, 0), count)
+        yield from ((at, start + at) for at in range(first))
         # random() is the one method whose sequence Python promises to keep for a seed.
-        place = int(self._random.random() * self.seen)
-        if place >= self._limit:
-            return None
-        self.items[place] = item
-        return place
+        for at in range(first, count):
+            if (place := int(random() * (start + at + 1))) < limit:
+                yield at, place
+
+    def keep(self, item: T, place: int) -> None:
+        """Keep an item at a place that `draw` has yielded."""
+        self.items[place : place + 1] = [item]
 
 
 class CutTexts(NamedTuple):
@@ -193,7 +200,7 @@ def learn(texts: Iterable[str], *, seed: int = 0, form: TextForm = FORM, workers
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
             raise InvalidArgument(f"text {number} of the sample is of type {type(text).__name__}: wanted a string")
-        sample.add(exact(text))
+        sample.add([exact(text)])
 
     def count(part: Sequence[str]) -> tuple[CutTexts, kernel.CountedWords]:
         words = kernel.Batch(part, form).count(folded=True, seed=seed)

@@ -3,10 +3,11 @@
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
-from itertools import islice
+from itertools import compress, islice
 from math import isfinite
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,9 +15,9 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.compression import take_all
 from simhash_hbase.inputs.encodings import UTF8, WIDE, undecodable
 from simhash_hbase.inputs.options import FORMATS, RAISE, InputOptions
-from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text
+from simhash_hbase.inputs.records import Builder, Document, JsonLine, JsonLines, Place, Record, Reject, checked_text
 from simhash_hbase.inputs.sources import FileVersion, Part
-from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original
+from simhash_hbase.inputs.streams import LineRun, ReadRequest, Stream, codec_of, line_runs, open_stream, original
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})
@@ -35,7 +36,7 @@ _ARRAYS = (
 )
 
 
-_LineRecords = Iterator[Record | JsonLine]
+_LineRecords = Iterator[Record | JsonLines]
 
 
 def reader_of(records: Callable[..., _LineRecords]) -> Callable[[ReadRequest], _LineRecords]:
@@ -104,22 +105,30 @@ def _is_divisible(stream: Stream, request: ReadRequest, format_name: str) -> boo
         return False
     # After a first line that is no array a reader takes each line by itself.
     return format_name != "jsonl" or any(
-        isinstance(record, JsonLine) and not _is_array(record.content)
-        for record in json_lines(stream, request.source.name, request.options)
+        run.fault is None and not _is_array(run.lines[0]) for run in _filled_lines(stream, request.options, 1)
     )
 
 
-def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLine | Reject]:
-    """Yield each line of a file of JSON lines as an undecoded `JsonLine`, or its refusal.
+def json_runs(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLines | Reject]:
+    """Yield the lines of a file of JSON lines undecoded, many at a time, and refused lines.
 
     `first` is the number of the first line: above 1 in a later part of a file.
     """
     encoding = stream.encoding
-    for place, line, fault in _placed_lines(stream, name, options, first):
+    for numbers, lines, fault in _filled_lines(stream, options, first):
         if fault is None:
-            yield JsonLine(place, line, encoding, options)
+            yield JsonLines(name, numbers, lines, encoding, options)
         else:
-            yield Reject(place, fault, original(line, encoding))
+            yield Reject(Place(name, numbers[0]), fault, original(lines[0], encoding))
+
+
+def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLine | Reject]:
+    """Yield each line of a file of JSON lines as an undecoded `JsonLine`, or its refusal."""
+    for run in json_runs(stream, name, options, first):
+        if isinstance(run, JsonLines):
+            yield from map(run.line, range(len(run)))
+        else:
+            yield run
 
 
 def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
@@ -128,11 +137,13 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
     A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
     """
     build, encoding = Builder(options, advise=True).build, stream.encoding
-    for place, line, fault in _placed_lines(stream, name, options, first):
-        if fault is None:
-            yield _document(place, line, encoding, build, options)
-        else:
-            yield Reject(place, fault, original(line, encoding))
+    for numbers, lines, fault in _filled_lines(stream, options, first):
+        for number, line in zip(numbers, lines, strict=True):
+            place = Place(name, number)
+            if fault is None:
+                yield _document(place, line, encoding, build, options)
+            else:
+                yield Reject(place, fault, original(line, encoding))
 
 
 def json_record(line: JsonLine) -> Record:
@@ -154,45 +165,81 @@ def _document(
     return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
 
+def unmarked_runs(stream: Stream, options: InputOptions, first: int = 1, *, returns: bool = False) -> Iterator[LineRun]:
+    """Yield lines as `line_runs` does, but remove byte order marks, which joined files have in several places."""
+    runs = line_runs(stream, options.record_bytes, first, returns=returns)
+    if stream.codec != UTF8:
+        return runs
+    return (run._replace(lines=[line.removeprefix(BOM_UTF8) for line in run.lines]) for run in runs)
+
+
 def unmarked_lines(
     stream: Stream, options: InputOptions, first: int = 1, *, returns: bool = False
 ) -> Iterator[tuple[int, bytes, str | None]]:
-    """Yield lines as `numbered_lines` does, but remove byte order marks, which joined files have in several places."""
-    has_marks = stream.codec == UTF8
-    for number, line, fault in numbered_lines(stream, options.record_bytes, first, returns=returns):
-        yield number, line.removeprefix(BOM_UTF8) if has_marks else line, fault
+    """Yield each line of `unmarked_runs` with its number and the reason why it is not whole, or None."""
+    for run in unmarked_runs(stream, options, first, returns=returns):
+        for number, line in enumerate(run.lines, run.first):
+            yield number, line, run.fault
 
 
-def _placed_lines(
-    stream: Stream, name: str, options: InputOptions, first: int
-) -> Iterator[tuple[Place, bytes, str | None]]:
-    """Yield the lines that are not blank, each with its place and the reason why it is refused unread, or None.
+class _Lines(NamedTuple):
+    """Lines of a file that are not blank, with their numbers; or a single refused one, of number 0 for the file."""
 
-    A file that is one JSON array is refused as such.
+    numbers: Sequence[int]
+    lines: Sequence[bytes]
+    fault: str | None = None  # The reason why the line is refused unread.
+
+
+def _filled_lines(stream: Stream, options: InputOptions, first: int) -> Iterator[_Lines]:
+    """Yield the lines of JSON that are not blank, in runs; refuse a file that is one JSON array as such."""
+    runs = unmarked_runs(stream, options, first)
+    if first == 1 and (yield from _first_lines(runs)):
+        return
+    for run in runs:
+        filled = _filled(run)
+        if filled.lines:
+            yield filled
+
+
+def _filled(run: LineRun) -> _Lines:
+    """Return the lines of a run that are not blank, with their numbers; a line that is not whole is never blank."""
+    numbers, lines = range(run.first, run.first + len(run.lines)), run.lines
+    if run.fault is not None or (all(lines) and not any(map(bytes.isspace, lines))):
+        return _Lines(numbers, lines, run.fault)
+    are_filled = [bool(line) and not line.isspace() for line in lines]
+    return _Lines(list(compress(numbers, are_filled)), list(compress(lines, are_filled)))
+
+
+def _first_lines(runs: Iterator[LineRun]) -> Generator[_Lines, None, bool]:
+    """Yield the lines of the first runs of a file one by one, until two show whether it is one JSON array.
+
+    Return whether it is and was refused.
     """
-    at_beginning = first == 1
+    at_beginning = True
     array: tuple[int, bytes] | None = None  # The first line, until the second one is known.
-    for number, line, fault in unmarked_lines(stream, options, first):
-        if fault is None:
-            if not line or line.isspace():
-                continue
-            if array is not None and _is_array(line):
-                yield Place(name, array[0]), b"", _ARRAYS
-                return
-            if at_beginning and array is None and _is_array(line):
-                array = number, line
-                continue
-            if at_beginning and _ARRAY.fullmatch(line if array is None else array[1]):
-                yield Place(name, 0), b"", _NOT_LINES
-                return
-            at_beginning = False
-        if array is not None:
-            yield Place(name, array[0]), array[1], None
-            array = None
-        yield Place(name, number), line, fault
+    for run in runs:
+        for number, line in zip(*_filled(run)[:2], strict=True):
+            if run.fault is None:
+                if array is not None and _is_array(line):
+                    yield _Lines([array[0]], [b""], _ARRAYS)
+                    return True
+                if at_beginning and array is None and _is_array(line):
+                    array = number, line
+                    continue
+                if at_beginning and _ARRAY.fullmatch(line if array is None else array[1]):
+                    yield _Lines([0], [b""], _NOT_LINES)
+                    return True
+                at_beginning = False
+            if array is not None:
+                yield _Lines([array[0]], [array[1]])
+                array = None
+            yield _Lines([number], [line], run.fault)
+        if not at_beginning:
+            return False
     if array is not None:
         is_whole = _ARRAY.fullmatch(array[1])
-        yield (Place(name, 0), b"", _NOT_LINES) if is_whole else (Place(name, array[0]), array[1], None)
+        yield _Lines([0], [b""], _NOT_LINES) if is_whole else _Lines([array[0]], [array[1]])
+    return False
 
 
 def _is_array(line: bytes) -> bool:
@@ -285,7 +332,7 @@ def text_records(stream: Stream, name: str, options: InputOptions, first: int = 
 
 
 read_jsonl = reader_of(json_records)
-read_json_lines = reader_of(json_lines)
+read_json_runs = reader_of(json_runs)
 read_text_lines = reader_of(text_records)
 
 

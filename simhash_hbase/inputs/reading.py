@@ -11,6 +11,7 @@ from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import (
     Document,
     JsonLine,
+    JsonLines,
     Page,
     Place,
     Record,
@@ -35,12 +36,12 @@ from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.plugins import INPUTS, offered, offered_names
 from simhash_hbase.rows.analysed import metadata_problem
 
-Reader = Callable[[ReadRequest], Iterator[Scanned | JsonLine]]
+Reader = Callable[[ReadRequest], Iterator[Scanned | JsonLines]]
 """Yields the documents, pages and rejects of a source; entry points of the group ``simhash_hbase.inputs`` name such."""
 
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
-    "lines of JSON": ("lines", "read_json_lines"),
+    "lines of JSON": ("lines", "read_json_runs"),
     "csv": ("csvrows", "read_csv"),
     "tsv": ("csvrows", "read_tsv"),
     "text": ("lines", "read_text_lines"),
@@ -164,14 +165,14 @@ def scan(
 
 def scan_lines(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
-) -> Iterator[Scanned | JsonLine]:
-    """Yield the records that `scan` yields, but JSON lines undecoded, for callers that need few of the records."""
+) -> Iterator[Scanned | JsonLines]:
+    """Yield the records that `scan` yields, but JSON lines undecoded and many at a time, for callers that need few."""
     return _scan(sources, options, progress, {"jsonl": "lines of JSON"})
 
 
 def _scan(
     sources: Sequence[str], options: InputOptions | None, progress: Progress | None, readers: Mapping[str, str]
-) -> Iterator[Scanned | JsonLine]:
+) -> Iterator[Scanned | JsonLines]:
     options = options or InputOptions()
     listed = as_sources(sources)
     check_readable(listed, options)
@@ -215,7 +216,7 @@ def _records(
     progress: Progress,
     readers: Mapping[str, str],
     part: Part | None = None,
-) -> Iterator[Scanned | JsonLine]:
+) -> Iterator[Scanned | JsonLines]:
     for source in sources:
         if not source.has_name:
             yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
@@ -254,7 +255,7 @@ _NO_LASTING_ID_OF_TEXT = (
 )
 
 
-def _with_lasting_id(record: Scanned | JsonLine, progress: Progress, name: str) -> Scanned | JsonLine:
+def _with_lasting_id(record: Scanned | JsonLines, progress: Progress, name: str) -> Scanned | JsonLines:
     """Return a record, or a refusal if it has no id and no file name to make one of, as from standard input.
 
     For an index that stays, ids must be the same next time. The first record of a named file that has only file and

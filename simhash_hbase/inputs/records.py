@@ -85,6 +85,29 @@ class JsonLine(NamedTuple):
     options: InputOptions
 
 
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """Lines of JSON that follow each other in a file and are not decoded yet."""
+
+    file: str
+    numbers: Sequence[int]
+    contents: Sequence[bytes]
+    encoding: str
+    options: InputOptions
+
+    @property
+    def place(self) -> Place:
+        """The place of the last line."""
+        return Place(self.file, self.numbers[-1])
+
+    def __len__(self) -> int:
+        return len(self.contents)
+
+    def line(self, at: int) -> JsonLine:
+        """Return one of the lines, counted from 0."""
+        return JsonLine(Place(self.file, self.numbers[at]), self.contents[at], self.encoding, self.options)
+
+
 Record = Document | Reject
 
 Scanned = Record | Page

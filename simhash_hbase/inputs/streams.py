@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,10 +264,16 @@ def _until_fault(blocks: Iterable[bytes], ending: Ending) -> Iterator[bytes]:
         ending.fault = f"reading stopped: {error.strerror or error}"
 
 
-def numbered_lines(
-    stream: Stream, max_bytes: int, first: int = 1, *, returns: bool = False
-) -> Iterator[tuple[int, bytes, str | None]]:
-    r"""Yield each line with its number (from `first` on) and the reason why it is not whole, or None.
+class LineRun(NamedTuple):
+    """Whole lines of a file that follow each other, without their ends; or a single line that is not whole."""
+
+    first: int  # The number of the first line.
+    lines: list[bytes]
+    fault: str | None = None  # The reason why the line is not whole.
+
+
+def line_runs(stream: Stream, max_bytes: int, first: int = 1, *, returns: bool = False) -> Iterator[LineRun]:
+    r"""Yield the lines of a stream, numbered from `first` on, in runs: mostly all lines of a block.
 
     Of a line longer than `max_bytes` the beginning is yielded. The line ends ``\n`` and ``\r\n`` are removed, but with
     `returns` the ``\r`` stays. U+2028, U+0085 and a lone ``\r`` end no line.
@@ -275,29 +282,38 @@ def numbered_lines(
     pieces: list[bytes] = []  # The beginning of a line whose end has not come yet.
     size, skipping = 0, False
     for block in stream.blocks:
-        *ends, rest = block.split(b"\n")
-        for end in ends:
-            if not skipping:
-                yield _bounded(number, b"".join((*pieces, end)) if pieces else end, max_bytes, returns=returns)
-            number += 1
+        *lines, rest = block.split(b"\n")
+        if lines:
+            if skipping:
+                del lines[0]
+                number += 1
+            elif pieces:
+                lines[0] = b"".join((*pieces, lines[0]))
+            yield from _bounded(number, lines, max_bytes, returns=returns)
+            number += len(lines)
             pieces, size, skipping = [], 0, False
         if not skipping:
             pieces.append(rest)
             size += len(rest)
         # A byte more may be the \r of a line that just fits.
         if size > max_bytes + 1:
-            yield _bounded(number, b"".join(pieces), max_bytes, returns=returns)
+            yield from _bounded(number, [b"".join(pieces)], max_bytes, returns=returns)
             pieces, size, skipping = [], 0, True
     rest = b"".join(pieces)
     if stream.fault is not None:
-        yield number, rest, stream.fault
+        yield LineRun(number, [rest], stream.fault)
     elif rest:
-        yield _bounded(number, rest, max_bytes, returns=returns)
+        yield from _bounded(number, [rest], max_bytes, returns=returns)
 
 
-def _bounded(number: int, line: bytes, max_bytes: int, *, returns: bool) -> tuple[int, bytes, str | None]:
-    """Return a line as (number, line, None), or if it is too long as (number, its beginning, the reason)."""
-    bare = line.removesuffix(b"\r")
-    if len(bare) <= max_bytes:
-        return number, line if returns else bare, None
-    return number, line[:max_bytes], f"the line is longer than {max_bytes:,} bytes; {RAISE}; only its beginning is kept"
+def _bounded(first: int, lines: list[bytes], max_bytes: int, *, returns: bool) -> Iterator[LineRun]:
+    """Yield lines that follow each other in one run; or each in its own, where one is longer than `max_bytes`."""
+    bare = [line.removesuffix(b"\r") for line in lines]
+    shown = lines if returns else bare
+    if max(map(len, bare), default=0) <= max_bytes:
+        yield LineRun(first, shown)
+        return
+    fault = f"the line is longer than {max_bytes:,} bytes; {RAISE}; only its beginning is kept"
+    for number, (line, short, whole) in enumerate(zip(lines, bare, shown, strict=True), first):
+        is_whole = len(short) <= max_bytes
+        yield LineRun(number, [whole]) if is_whole else LineRun(number, [line[:max_bytes]], fault)

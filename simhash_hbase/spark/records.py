@@ -302,8 +302,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
     """Return the texts from which ``dedup --create`` on one machine would learn an idf: the same random sample."""
     sample: Reservoir[int] = Reservoir()
-    for number in range(order.records):
-        sample.add(number)
+    sample.add(range(order.records))
     numbers = frozenset(sample.items)
 
     def take(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,6 @@
-"""A sample of a corpus to learn from: what stays in it may be cut early, and no text is cut twice."""
+"""A sample of a corpus to learn from: the same for every number of workers, and none of its texts is cut twice."""
 
 import multiprocessing
-from concurrent.futures import Future
 
 import pytest
 from support.corpus import write_jsonl
@@ -9,8 +8,7 @@ from support.results import Printed
 
 from simhash_hbase import create_index
 from simhash_hbase.corpus import Deduplication, Reading, RunListener, Surroundings, run, sample
-from simhash_hbase.corpus.sample import EarlyCut, texts_of
-from simhash_hbase.errors import WorkerLost
+from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.kernel.texts import Batch
 
@@ -21,9 +19,8 @@ TEXTS = [f"第{number}篇文章说的是第{number}件事，我们都知道{numb
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Return what writes a corpus of which four texts are learned from; each other one is a part of its own."""
+    """Return what writes a corpus of which four texts are learned from, and for which processes start at once."""
     monkeypatch.setattr(sample, "LEARN_FROM", 4)
-    monkeypatch.setattr(sample, "PART_SIZE", 1)
     monkeypatch.setattr(run, "AHEAD_BYTES", 1)
     return lambda *texts: str(write_jsonl(tmp_path / "corpus.jsonl", [{"text": text} for text in texts]))
 
@@ -49,61 +46,12 @@ def test_decisions_are_those_of_one_worker(corpus_file, options):
     assert decided(corpus_file, 3, **options) == decided(corpus_file, 1, **options)
 
 
-class Here:
-    """A pool that works in this process; where `is_lost`, nothing is cut before there is an analysis."""
-
-    is_lost = False
-
-    def __init__(self, _):
-        self._analysis = None
-
-    def start(self):
-        pass
-
-    def begin(self, analysis):
-        self._analysis = analysis
-
-    def submit(self, function, *arguments):
-        future = Future()
-        future.set_running_or_notify_cancel()
-        if self.is_lost and self._analysis is None:
-            future.set_exception(WorkerLost("it was killed"))
-        else:
-            future.set_result(function(self._analysis, *arguments))
-        return future
-
-    def close(self):
-        pass
-
-
-@pytest.fixture
-def early(monkeypatch):
-    """Return the list of what is cut early, in this process."""
-    cut, take = [], EarlyCut.take
-    monkeypatch.setattr(run, "Workers", Here)
-    monkeypatch.setattr(EarlyCut, "take", lambda self: cut.extend(taken := take(self)) or taken)
-    return cut
-
-
-def test_no_text_is_cut_twice(corpus_file, monkeypatch, early):
+def test_no_text_is_cut_twice(corpus_file, monkeypatch):
     cut, count = [], Batch.count
     monkeypatch.setattr(Batch, "count", lambda self, **named: cut.extend(self.texts) or count(self, **named))
-    decided(corpus_file, 2)
+    decided(corpus_file, 1)
 
     assert sorted(text for text in cut if text in TEXTS) == sorted(TEXTS)
-    assert len(early) > 1
-
-
-def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch, early):
-    monkeypatch.setattr(sample, "EARLY_SIZE", 1)
-    decided(corpus_file, 2)
-    assert len(early) == 1
-
-
-def test_a_process_that_is_killed_costs_what_it_cut(corpus_file, monkeypatch, early):
-    monkeypatch.setattr(Here, "is_lost", True)
-    assert decided(corpus_file, 2) == decided(corpus_file, 1)
-    assert not early
 
 
 def test_where_nothing_is_decided_no_process_stays(corpus_file):

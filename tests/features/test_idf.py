@@ -75,21 +75,35 @@ def test_a_word_that_jieba_does_not_know_has_its_median_idf():
 def test_a_reservoir_draws_the_same_sample_for_the_same_seed():
     reservoirs = [Reservoir(limit=5, seed=seed) for seed in (1, 1, 2)]
     for reservoir in reservoirs:
-        for number in range(5):
-            reservoir.add(number)
+        reservoir.add(range(5))
         assert reservoir.items == list(range(5))
-        for number in range(5, 1000):
-            reservoir.add(number)
+        reservoir.add(range(5, 1000))
 
     assert reservoirs[0].items == reservoirs[1].items != reservoirs[2].items
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 40, 100])
+def test_a_reservoir_draws_the_same_sample_however_many_items_come_at_a_time(size):
+    whole, cut = Reservoir(limit=10), Reservoir(limit=10)
+    whole.add(range(100))
+    for start in range(0, 100, size):
+        cut.add(range(100)[start : start + size])
+
+    assert cut.items == whole.items
+    assert cut.seen == 100
+
+
+def test_a_reservoir_draws_the_sample_that_earlier_versions_drew():
+    reservoir = Reservoir(limit=5)
+    reservoir.add(range(40))
+    assert reservoir.items == [0, 1, 8, 30, 10]
 
 
 def test_a_reservoir_draws_every_item_about_as_often():
     drawn = Counter()
     for seed in range(2000):
         reservoir = Reservoir(limit=3, seed=seed)
-        for number in range(12):
-            reservoir.add(number)
+        reservoir.add(range(12))
         drawn.update(reservoir.items)
 
     assert all(400 < drawn[number] < 600 for number in range(12))

@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-import pickle
 from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
@@ -19,7 +18,7 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import Document, InputOptions, Place, Progress, extract, parse_simhash, read, total_bytes
 from simhash_hbase.inputs.encodings import detect
 from simhash_hbase.inputs.reading import scan_lines
-from simhash_hbase.inputs.records import JsonLine
+from simhash_hbase.inputs.records import JsonLines
 
 PLAIN = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
 TEXTS = st.text(PLAIN, min_size=1, max_size=30).filter(lambda text: not text.isspace())
@@ -263,16 +262,26 @@ def test_a_refused_integer_is_shown_as_its_file_has_it(tmp_path, form, number):
     assert reason.startswith(f"{number} is not a fingerprint: ")
 
 
+@pytest.mark.parametrize("block", [1, 7, 60, 200, 1 << 20])
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "gb18030"])
-def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusals(tmp_path, codec):
-    texts = ['{"id": 1, "text": "一二三"}', "", '{"id": "b", "text": ""}', '{"text": "四", "n": 5}']
-    path = written(tmp_path, "a.jsonl", "\n".join([*texts, "{broken", '["no"]', "{}"]), codec)
-    options = InputOptions(encoding="auto" if codec == "utf-16" else codec, metadata_fields=("n",))
-    scanned = list(scan_lines([path], options))
-    assert all(isinstance(each, JsonLine) for each in scanned)
+def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusals(tmp_path, codec, block):
+    texts = ['{"id": 1, "text": "一二三"}', "", '{"id": "b", "text": ""}\r', " \t\r", '{"text": "四", "n": 5}']
+    mark = "\ufeff" if codec == "utf-8" else ""
+    ends = ["{broken", f'{mark}{{"text": "五"}}', '["no"]', '{"text": "%s"}' % ("六" * 40), "{}", '{"text": "七"}']
+    path = written(tmp_path, "a.jsonl", "\n".join([*texts, *ends]), codec)
+    options = InputOptions(
+        encoding="auto" if codec == "utf-16" else codec, metadata_fields=("n",), max_record_bytes=80, block_bytes=block
+    )
+    later = [
+        extract(record)
+        for run in scan_lines([path], options)
+        for record in (map(run.line, range(len(run))) if isinstance(run, JsonLines) else [run])
+    ]
 
-    later = [replace(record, raw=None) for record in map(extract, pickle.loads(pickle.dumps(scanned)))]
-    assert later == [replace(record, raw=None) for record in read([path], options)]
+    assert [replace(record, raw=None) for record in later] == [
+        replace(record, raw=None) for record in read([path], replace(options, block_bytes=1 << 20))
+    ]
+    assert [record.place.line for record in later] == [1, 3, 5, 6, 7, 8, 9, 10, 11]
 
 
 @pytest.mark.parametrize(

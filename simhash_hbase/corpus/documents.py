@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from simhash_hbase.corpus.options import Reading, RunListener
-from simhash_hbase.corpus.refusals import (
-    Refusals,
-    left_out_files,
-    other_extractor,
-    skipped_records,
-    unnamed_documents,
-    where,
-)
+from simhash_hbase.corpus.refusals import Refusals, other_extractor, reading_notes, unnamed_documents, where
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
@@ -377,10 +370,10 @@ class Documents:
         self._refusals.finish()
         if is_agreed is False:
             self._listener.note(f"warning: no document of this run has the field {agree!r}, by which near copies agree")
-        left_out = left_out_files(self._sources.left_out)
-        for note in (skipped_records(consumed.skipped), left_out, other_extractor(profile)):
-            if note is not None:
-                self._listener.note(note)
+        for note in reading_notes(consumed, self._sources.left_out):
+            self._listener.note(note)
+        if (warning := other_extractor(profile)) is not None:
+            self._listener.note(warning)
 
     def _scanned(self, analysis: Analysis | None, consumed: Progress) -> Generator[Chunk, None, None]:
         """Yield the chunks of the input; this process reads all of it, and worker processes may analyse."""

@@ -13,7 +13,7 @@ import msgspec
 
 from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.files.local import is_regular, open_growing, target_of
-from simhash_hbase.inputs import Place, Reject
+from simhash_hbase.inputs import Place, Progress, Reject
 from simhash_hbase.inputs.meter import counted
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.versions import extractor_versions
@@ -32,20 +32,20 @@ def where(place: Place) -> str:
     return str(place._replace(file="standard input") if place.file == "-" else place)
 
 
-def skipped_records(skipped: Counter[str]) -> str | None:
-    """Return a note with the numbers of records of a crawl that are no pages, by their kind; None if there are none."""
-    if not skipped:
-        return None
-    were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
-    return f"{counted(skipped.total(), 'records')} {were} passed over: {_most_common(skipped, 'kinds')}"
+def reading_notes(read: Progress, left_out: Counter[str]) -> Iterator[str]:
+    """Yield notes for the end of an input: numbers of records that are no pages, of cut pages and of files left out.
 
-
-def left_out_files(left_out: Counter[str]) -> str | None:
-    """Return a note with the numbers of files and folders that hold no documents and were left out; None if no such."""
-    if not left_out:
-        return None
-    were = "file or folder was" if left_out.total() == 1 else "files or folders were"
-    return f"{left_out.total():,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
+    `left_out` has the names of files and folders that hold no documents.
+    """
+    if total := read.skipped.total():
+        were = "is no page and was" if total == 1 else "are no pages and were"
+        yield f"{counted(total, 'records')} {were} passed over: {_most_common(read.skipped, 'kinds')}"
+    if total := read.truncated.total():
+        only = "page has only its beginning" if total == 1 else "pages have only their beginnings"
+        yield f"warning: {total:,} {only} in the crawl (WARC-Truncated): {_most_common(read.truncated, 'reasons')}"
+    if total := left_out.total():
+        were = "file or folder was" if total == 1 else "files or folders were"
+        yield f"{total:,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
 
 
 def unnamed_documents(first: Place, *, has_fields: bool) -> str:

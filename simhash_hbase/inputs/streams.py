@@ -45,11 +45,12 @@ _BINARY = "the file looks binary: it has NUL bytes at its beginning"
 
 
 class Progress:
-    """Counts that readers keep: bytes read (for a progress bar), skipped records by kind, the first without an id."""
+    """Counts that readers keep, such as the bytes read, for a progress bar; and the first record without an id."""
 
     def __init__(self) -> None:
         self.bytes_read = 0
-        self.skipped: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()  # Records of crawls that are no pages, by their kind.
+        self.truncated: Counter[str] = Counter()  # Pages of which a crawler has only the beginning, by its reason.
         self.unnamed: Place | None = None  # First document whose id is its file and line, with `lasting` ids alone.
         self.unnamed_has_fields = True  # Whether its format has fields, of which one may be the id.
         self.line_ends: list[NDArray[np.int64]] = []  # Where the line ends of a part are in its file.
@@ -60,6 +61,7 @@ class Progress:
         new.add(self)
         self.bytes_read, self.unnamed = 0, None
         self.skipped.clear()
+        self.truncated.clear()
         self.line_ends.clear()
         return new
 
@@ -67,6 +69,7 @@ class Progress:
         """Add the counts of another reader, which has read a later part of the input."""
         self.bytes_read += later.bytes_read
         self.skipped += later.skipped
+        self.truncated += later.truncated
         if self.unnamed is None:
             self.unnamed, self.unnamed_has_fields = later.unnamed, later.unnamed_has_fields
 

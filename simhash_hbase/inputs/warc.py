@@ -60,6 +60,8 @@ def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
         if isinstance(page, str):
             request.progress.skipped[page] += 1
         else:
+            if reason := field(record.headers, "Truncated"):
+                request.progress.truncated[reason] += 1
             yield page
     fault = stream.fault
     if fault is None and record is None and source.compression is not None:

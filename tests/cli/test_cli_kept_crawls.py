@@ -197,3 +197,19 @@ def test_only_the_records_of_a_crawl_have_revisits(cli, empty, corpus_file, tmp_
     refused = cli("dedup", empty, corpus_file, *WORDS, *words).usage_error
 
     assert refused.endswith("--duplicates revisit needs --output FILE, and crawls as the input")
+
+
+@pytest.mark.parametrize("words", [["dedup"], ["dedup", "--workers", "2"], ["add"], ["load"]])
+def test_pages_of_which_a_crawl_has_only_the_beginning_are_counted_at_the_end(cli, empty, tmp_path, words):
+    for name in "ab":
+        crawl = Crawl()
+        crawl.answer(f"https://{name}.example/1", page(text(1)), more=[("WARC-Truncated", "length")])
+        crawl.answer(f"https://{name}.example/2", page(text(2)), more=[("WARC-Truncated", "time")])
+        crawl.answer(f"https://{name}.example/3", page(text(3)))
+        (tmp_path / f"{name}.warc.gz").write_bytes(crawl.bytes())
+
+    command, *more = words
+    done = cli(command, empty, tmp_path / "a.warc.gz", tmp_path / "b.warc.gz", *more)
+
+    warning = "warning: 4 pages have only their beginnings in the crawl (WARC-Truncated): 2 × length, 2 × time"
+    assert (done.code, done.err.count(warning)) == (0, 1)

@@ -109,10 +109,8 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
     if consumed.unnamed is not None:
         has_fields = consumed.unnamed_has_fields
         output.note(corpus.refusals.unnamed_documents(consumed.unnamed, has_fields=has_fields))
-    left_out = corpus.refusals.left_out_files(sources.left_out)
-    for note in (corpus.refusals.skipped_records(consumed.skipped), left_out):
-        if note is not None:
-            output.note(note)
+    for note in corpus.refusals.reading_notes(consumed, sources.left_out):
+        output.note(note)
 
 
 def _work_folder(index: LocalIndex) -> Path:

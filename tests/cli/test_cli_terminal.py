@@ -273,6 +273,22 @@ def test_the_rate_is_that_of_the_last_half_minute(ticking):
     assert len(pace._seen) <= 2 * WINDOW_S / 0.1 + 3
 
 
+def test_the_time_left_is_by_the_mean_rate_also_after_a_minute_in_which_nothing_was_done(ticking):
+    pace = Pace(1_000.0, "documents", clock=ticking)
+    for ticking.now, done in ((50, 100), (100, 200), (160, 200), (161, 201)):
+        pace.add(done, float(done))
+
+    assert pace.left_s() == pytest.approx(799 * 161 / 201)
+
+
+def test_what_an_earlier_run_did_does_not_count_for_the_time_left(ticking):
+    pace = Pace(1_000.0, "documents", count=500, clock=ticking)
+    for ticking.now, done in ((1, 500), (11, 600)):
+        pace.add(done, float(done))
+
+    assert pace.left_s() == pytest.approx(40)
+
+
 @pytest.mark.parametrize("how", [{}, {"every_s": 30}])
 def test_a_line_is_said_once_a_minute_or_as_often_as_a_command_says(ticking, how):
     said, every = [], how.get("every_s", 60)

@@ -333,7 +333,10 @@ OUTPUTS: Mapping[str, type[Output]] = {"json": JsonOutput, "table": TableOutput,
 
 
 class Pace:
-    """The progress of a task: the share that is done, and by the last half minute its rate and the time left.
+    """The progress of a task: the share that is done, its rate in the last half minute, and the time left.
+
+    The time left is that at the mean rate since the beginning: a group of batches may be written for longer than half a
+    minute, in which nothing else is done.
 
     The library rich has one unit for all of these, and no rate when updates are half a minute apart; here the share may
     be of bytes and the rate of documents, and a batch may take minutes.
@@ -345,7 +348,10 @@ class Pace:
         self.total = total
         self._noun = noun
         self._clock = clock
-        self._seen = deque([(clock(), 0.0, count)])
+        start = clock()
+        self._seen = deque([(start, 0.0, count)])
+        # What an earlier run did is passed over before the first count.
+        self._begun = None if count else (start, 0.0)
 
     def add(self, count: int, done: float | None) -> bool:
         """Take how many things are finished, and how much of the total; return whether to show that.
@@ -353,6 +359,7 @@ class Pace:
         It is shown at most ten times a second.
         """
         now = self._clock()
+        self._begun = self._begun or (now, done or 0.0)
         new = len(self._seen) < 2 or now - self._seen[-2][0] >= SHOWN_EVERY_S  # noqa: PLR2004
         if not new:
             self._seen.pop()
@@ -368,7 +375,8 @@ class Pace:
 
     def left_s(self) -> float | None:
         """Return the estimated seconds until the task ends; None if they are unknown."""
-        (start, before, _), (now, done, _) = self._seen[0], self._seen[-1]
+        now, done, _ = self._seen[-1]
+        start, before = self._begun or (now, done)
         if not self.total or done <= before or now - start < SURE_AFTER_S:
             return None
         return max(0.0, self.total - done) * (now - start) / (done - before)

@@ -89,12 +89,14 @@ def sample(rows: Sequence[int], seed: int) -> list[int]:
 
 
 def add_texts(index: LocalIndex, texts: Sequence[str], rows: Sequence[int]) -> list[Entries]:
-    """Add the texts of these rows, whose numbers are their ids; return what was made of them."""
+    """Add the texts of these rows, whose numbers are their ids, as `add` adds a file; return what was made of them."""
     chunks = []
-    for at in range(0, len(rows), CHUNK):
-        some = rows[at : at + CHUNK]
-        chunks.append(index.analysis.texts(list(map(str, some)), [texts[row] for row in some]).entries)
-        index.add_entries(chunks[-1])
+    with index.write_groups() as groups:
+        for at in range(0, len(rows), CHUNK):
+            some = rows[at : at + CHUNK]
+            chunks.append(index.analysis.texts(list(map(str, some)), [texts[row] for row in some]).entries)
+            with groups.batch():
+                index.add_entries(chunks[-1])
     return chunks
 
 

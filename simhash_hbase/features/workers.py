@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -14,7 +15,7 @@ from multiprocessing import connection, get_context, parent_process, resource_tr
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Lock, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from simhash_hbase.errors import SimhashError, WorkerLost
 from simhash_hbase.features.analysis import Analysis
@@ -48,12 +49,17 @@ class Worker:
         self._process: BaseProcess | None = None
         self._pipe: connection.Connection | None = None
         self._known: Analysis | None = None  # The analysis that the process has.
+        self._is_ready = False  # Whether the process has said that it waits for a job.
         self._is_closed = False
 
     def start(self) -> None:
         """Start the process before its first job, so that the job need not wait for that."""
         with self._lock:
             self._process, self._pipe = self._spawned()
+
+    def wait(self) -> bool:
+        """Wait until the process has started and takes a job; return whether it does, False if it has ended twice."""
+        return (self._started() or self._started()) is not None
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
         """Call a function in the process, with the analysis as first argument, and return its result.
@@ -66,6 +72,7 @@ class Worker:
             raise WorkerLost(WORKER_LOST)
         try:
             pipe.send((seconds, function, arguments))
+            self._is_ready = False
             done, result = pipe.recv()
         except (EOFError, OSError) as error:
             if self._end(END_S) == -signal.SIGPROF:
@@ -93,12 +100,15 @@ class Worker:
                     return None
                 if self._pipe is None or self._process is None or not self._process.is_alive():
                     self._process, self._pipe = self._spawned()
-                    self._known = None
+                    self._known, self._is_ready = None, False
                 pipe, analysis = self._pipe, self.analysis
-                if self._known is not analysis:
-                    pipe.send(analysis)
-                    self._known = analysis
-            pipe.recv()
+            # Without the lock: until the process has started, the pipe takes a part of the analysis only.
+            if self._known is not analysis:
+                pipe.send(analysis)
+                self._known = analysis
+            if not self._is_ready:
+                pipe.recv()
+                self._is_ready = True
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self._end(END_S)
             return None
@@ -147,44 +157,50 @@ class Workers:
         self._all = [Worker() for _ in range(processes)]
         # As many threads as workers, so that a thread always finds a free one.
         self._free = list(self._all)
-        self._is_ahead = False
+        self._jobs: deque[tuple[Future[Any], Callable[..., Any], tuple[object, ...]]] = deque()
 
     def start(self) -> None:
         """Start all processes before the analysis is known; until `begin` jobs get None as their first argument."""
-        self._is_ahead = True
         for worker in self._all:
             worker.start()
 
     def begin(self, analysis: Analysis | None) -> None:
-        """Set the analysis that is the first argument of later jobs; send it now to processes that are started."""
+        """Set the analysis that is the first argument of later jobs."""
         for worker in self._all:
             worker.analysis = analysis
-        if self._is_ahead:
-            # As jobs, so that a process is spoken to by one thread at a time; this one reads on.
-            for _ in self._all:
-                self.submit(_nothing)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Have a free process call a function of this package, the analysis as first argument; return its future."""
+        """Have a process call a function of this package, the analysis as first argument; return its future.
 
-        def call() -> T:
-            worker = self._free.pop()
-            try:
-                return worker.call(function, *arguments)
-            finally:
-                self._free.append(worker)
-
-        return self._threads.submit(call)
+        The job can be cancelled until a process takes it, which does so only when it has started: .3 s and more.
+        """
+        future: Future[T] = Future()
+        self._jobs.append((future, function, arguments))
+        self._threads.submit(self._do_next)
+        return future
 
     def close(self) -> None:
         """End all processes at once; jobs that wait or are being done are dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for future, _, _ in list(self._jobs):
+            future.cancel()
         for worker in self._all:
             worker.close()
 
-
-def _nothing(_: Analysis | None) -> None:
-    """Do nothing, as a job: so a process starts, imports the package and receives the analysis before it has work."""
+    def _do_next(self) -> None:
+        """Have a free process do the next job, when it has started."""
+        worker = self._free.pop()
+        try:
+            with suppress(Exception):  # The call has it, too.
+                worker.wait()
+            future, function, arguments = self._jobs.popleft()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(worker.call(function, *arguments))
+                except BaseException as error:
+                    future.set_exception(error)
+        finally:
+            self._free.append(worker)
 
 
 def _serve(pipe: connection.Connection, most_grown: int, niceness: int) -> None:

@@ -169,3 +169,58 @@ def test_only_jobs_after_the_analysis_have_it():
         workers.begin(ANALYSIS)
 
         assert all(job.result(END_S) for job in [workers.submit(has_analysis) for _ in range(6)])
+
+
+class Large(Analysis):
+    """An analysis that no pipe takes whole before somebody reads it."""
+
+    def __getstate__(self):
+        return {**self.__dict__, "more": bytes(4 << 20)}
+
+
+class Unsendable(Analysis):
+    def __reduce__(self):
+        raise pickle.PicklingError("it has a lock")
+
+
+@pytest.fixture
+def never_ready(monkeypatch):
+    """Have processes start that never come to read from their pipes; return what is set when one has started."""
+    started, spawned = threading.Event(), Worker._spawned
+
+    def spawned_and_stopped(worker):
+        process, pipe = spawned(worker)
+        os.kill(process.pid, signal.SIGSTOP)
+        started.set()
+        return process, pipe
+
+    monkeypatch.setattr(Worker, "_spawned", spawned_and_stopped)
+    return started
+
+
+def test_a_job_can_be_cancelled_until_a_process_has_started(never_ready):
+    with closing(pool(1)) as workers:
+        job = workers.submit(its_pid)
+        assert never_ready.wait(END_S)
+        assert job.cancel()
+
+
+def test_closing_does_not_wait_until_a_process_has_started(never_ready):
+    workers = Workers(1)
+    workers.begin(Large(Profile.resolve(analyzer="shingle")))
+    job = workers.submit(its_pid)
+    assert never_ready.wait(END_S)
+    closer = threading.Thread(target=workers.close, daemon=True)
+    closer.start()
+    closer.join(END_S)
+
+    assert not closer.is_alive()
+    assert job.cancelled()
+    assert multiprocessing.active_children() == []
+
+
+def test_a_job_whose_analysis_does_not_pickle_has_that_error():
+    with closing(Workers(1)) as workers:
+        workers.begin(Unsendable(Profile.resolve(analyzer="shingle")))
+        with pytest.raises(pickle.PicklingError, match="it has a lock"):
+            workers.submit(its_pid).result(END_S)

@@ -22,7 +22,7 @@ from simhash_hbase.inputs.encodings import (
     is_text,
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
-from simhash_hbase.inputs.prose import SENTENCES, Prose, is_sentence, page_prose
+from simhash_hbase.inputs.prose import SENTENCES, Prose, is_sentence, joined, page_prose
 from simhash_hbase.inputs.records import Page, Place, Reject
 from simhash_hbase.inputs.remainder import sketch_remainder
 from simhash_hbase.inputs.streams import BINARY_BYTES, NUL_SHARE, ReadRequest, open_bytes, packed_fault
@@ -187,7 +187,7 @@ def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
     parser = HTMLParser(encoding="utf-8", huge_tree=huge, **options)
     root = fromstring(content, parser=parser)
     faults = parser.error_log.filter_from_fatals()
-    return root, not any(fault.type_name in _LIMITS for fault in faults)
+    return joined(root), not any(fault.type_name in _LIMITS for fault in faults)
 
 
 def layout_tables(root: HtmlElement) -> Iterator[HtmlElement]:
@@ -365,7 +365,7 @@ def _article(text: str, prose: Prose) -> str:
     if not is_notice:
         if size > _SHORT_BYTES:
             return text
-        if _size([article]) >= size:
+        if article and _size([article]) >= size:
             return article
         shown = _size(filter(is_sentence, prose.paragraphs))
         return text if shown < size / _MAIN_SHARE else "\n".join(prose.paragraphs)

@@ -10,7 +10,7 @@ from simhash_hbase.errors import missing_extra
 
 try:
     from lxml.etree import iterwalk
-    from lxml.html import HtmlElement, fromstring
+    from lxml.html import HtmlElement, document_fromstring
 except ImportError as error:
     raise missing_extra("HTML pages need lxml", "html") from error
 
@@ -22,7 +22,8 @@ _INLINE = frozenset(
 )
 _CODE = frozenset({"script", "style"})
 _NO_PROSE = _CODE | {"template", "head", "nav", "footer", "button", "select"}
-_ROOTS = frozenset({"html", "body", "main", "article"})
+_HTML, _BODY = "html", "body"
+_ROOTS = frozenset({_HTML, _BODY, "main", "article"})
 _NOTICE_NAME = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 
 _SENTENCE_BYTES = 30
@@ -47,6 +48,27 @@ class Prose(NamedTuple):
     parts: list[str]  # Reviews and postings in JSON-LD: parts of a page, such as that of a product.
     elsewhere: list[str]
     """Texts in other places: sentences in menus, footers, links, templates, frames and descriptions, and JSON."""
+
+
+def joined(root: HtmlElement) -> HtmlElement:
+    """Return the root element of a page with all that stands behind its ``</html>``, as browsers show it.
+
+    libxml2 keeps that as further roots beside the first one, which nobody looks for.
+
+    Examples
+    --------
+    >>> from lxml.html import document_fromstring
+    >>> joined(document_fromstring("<html><body><p>One.</p></body></html><p>Two.</p>")).text_content()
+    'One.Two.'
+    """
+    later = list(root.itersiblings(_HTML))
+    if later:
+        place = next(root.iterchildren(_BODY), root)
+        for page in later:
+            for element in (page, *page.iterchildren(_BODY)):
+                element.tag = "div"
+            place.append(page)
+    return root
 
 
 def page_prose(root: HtmlElement) -> Prose:
@@ -139,7 +161,8 @@ def _read_data(data: object, prose: Prose) -> None:
 def _plain(texts: Iterable[str]) -> Iterator[str]:
     """Yield texts with HTML tags and entities removed; blank ones are left out."""
     for text in filter(str.strip, texts):
-        yield fromstring(f"<div>{text}</div>").text_content().strip()
+        # Not inside an element that an end tag in the text would close.
+        yield joined(document_fromstring(f"<body>{text}")).text_content().strip()
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:

@@ -197,6 +197,28 @@ def test_nothing_behind_unclosed_tags_is_lost(tag):
     assert [paragraph for paragraph in paragraphs if paragraph not in text] == []
 
 
+@pytest.mark.parametrize(
+    "between", ["</body></html>", "</html>", "</html><!-- x -->\n<!doctype html><html><body class=x>"]
+)
+def test_nothing_behind_the_end_of_html_is_lost(between):
+    first, second = ("".join(f"<p>{line}{n}</p>" for n in range(9)) for line in (CHINESE, JAPANESE))
+    text = main_text(
+        f"<html><head><title>t</title></head><body>{first}{between}{second}</body></html><p>{RUSSIAN}"
+    ).text
+    assert text.splitlines() == [*(f"{CHINESE}{n}" for n in range(9)), *(f"{JAPANESE}{n}" for n in range(9)), RUSSIAN]
+
+
+def test_a_page_that_is_one_aside_has_its_text():
+    assert main_text(f"<html><body><aside><p>{CHINESE * 3}</p></aside></body></html>").text == CHINESE * 3
+
+
+@pytest.mark.parametrize("end", ["</div>", "</body>", "</html>"])
+def test_an_end_tag_in_json_ld_does_not_cut_an_article(end):
+    graph = json.dumps({"@type": "Article", "articleBody": f"{CHINESE}{end}{JAPANESE}"})
+    page = f'<html><head><script type="application/ld+json">{graph}</script></head><body><p>。</p></body></html>'
+    assert main_text(page).text == CHINESE + JAPANESE
+
+
 @pytest.mark.parametrize("tag", ["font", "div", "span", "table", "section", "select"])
 @pytest.mark.parametrize("depth", [2_010, 100_000])
 def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):

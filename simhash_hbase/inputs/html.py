@@ -132,6 +132,8 @@ def _legible(text: str) -> str:
 _MAX_DEPTH = 2_000  # libxml2 itself stops at 2,048, in some versions nowhere.
 _MAX_ATTRIBUTES = 1_000  # In one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000.
 _BEGINNING = 50
+# trafilatura removes a doctype in time with the square of its slashes: 240 s for 200,000.
+_LONG_DOCTYPE = re.compile(r"\A(< ?! ?doctype[^>]{1000})[^>]+", re.IGNORECASE)
 _LIMITS = ("ERR_RESOURCE_LIMIT", "ERR_INTERNAL_ERROR")
 """Names of the error for a page that is nested too deeply, in different versions of libxml2."""
 _TABLE, _CELL = "table", "td"
@@ -145,6 +147,7 @@ def page_tree(html: str) -> tuple[HtmlElement, bool]:
     Repairs and judges the page as `trafilatura.load_html` does, which keeps to that limit and so loses everything below
     it silently: unclosed ``<font>`` reach it in any long page.
     """
+    html = _LONG_DOCTYPE.sub(r"\1", html, count=1)
     beginning = html[:_BEGINNING].lower()
     content = repair_faulty_html(html, beginning).encode("utf-8", "surrogatepass")
     # A tag that takes too long is found by the parser itself without its tree, in linear time.

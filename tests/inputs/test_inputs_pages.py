@@ -228,6 +228,12 @@ def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
     assert record.reason == "the page is nested more than 2,000 levels deep"
 
 
+@pytest.mark.parametrize("end", ["\n<p>", "<p>", ">\n<p>"])
+def test_a_doctype_of_very_many_slashes_takes_linear_time(end):
+    # trafilatura alone takes hours.
+    assert CHINESE in main_text(f"<!DOCTYPE html {'/' * 2_000_000}{end}{CHINESE}</p>").text
+
+
 @pytest.mark.parametrize(("count", "refused"), [(1_000, False), (1_001, True), (300_000, True)])
 def test_a_page_with_a_tag_of_too_many_attributes_is_refused(tmp_path, count, refused):
     # In quotes, or a comment, a bracket ends no tag; the parser itself would take minutes for the longest of these.

@@ -14,8 +14,12 @@ try:
 except ImportError as error:
     raise missing_extra("HTML pages need lxml", "html") from error
 
-SENTENCE_END = re.compile("[。．！？….!?]")
-SENTENCES = re.compile("[^。！？….!?]+[。！？….!?]+")
+# Also those of Arabic, Urdu, the languages of India, Tibetan, Burmese, Khmer, Armenian, Amharic and Mongolian.
+_ENDS = "。．！？｡….!?‼⁇⁈⁉؟۔।॥།༎။។៕։።፧፨᠃᠉"
+# Thai and Lao write no end; so many letters are no label.
+_SENTENCE = re.compile(rf"[{_ENDS}]|(?:[\u0e00-\u0eff]\s?){{40}}")
+SENTENCES = re.compile(rf"[^{_ENDS}]+(?:[{_ENDS}]+|\Z)")
+"""The pieces of a text that each end as a sentence does, or with the text."""
 
 _INLINE = frozenset(
     {"a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "sub", "sup", "u"}
@@ -92,8 +96,16 @@ def page_prose(root: HtmlElement) -> Prose:
 
 
 def is_sentence(text: str) -> bool:
-    """Return whether a text contains the end of a sentence and is longer than a label such as a menu item."""
-    return SENTENCE_END.search(text) is not None and len(text.encode()) >= _SENTENCE_BYTES
+    """Return whether a text contains the end of a sentence and is longer than a label such as a menu item.
+
+    Examples
+    --------
+    >>> is_sentence("नाव आज फिर से चल रही है।"), is_sentence("วันนี้เรือข้ามฟากกลับมาวิ่งอีกครั้งหลังหยุดไปสามสิบปี")
+    (True, True)
+    >>> is_sentence("नाव आज फिर से"), is_sentence("หน้าแรก")
+    (False, False)
+    """
+    return _SENTENCE.search(text) is not None and len(text.encode()) >= _SENTENCE_BYTES
 
 
 def _read_elements(root: HtmlElement, prose: Prose) -> None:

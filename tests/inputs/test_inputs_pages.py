@@ -439,6 +439,38 @@ def test_the_remainder_of_a_page_tells_pages_of_one_main_text_apart():
     assert [remainders_differ(a, b) for a, b in combinations(remainders, 2)] == [True] * 3
 
 
+OTHER_SCRIPTS = {
+    "Hindi": "नाव {} आज तीस साल बाद फिर से चल रही है और लोग बच्चों के साथ आए।",
+    "Urdu": "کشتی {} آج تیس سال بعد پھر چل رہی ہے اور لوگ بچوں کے ساتھ آئے۔",
+    "Arabic": "هل عادت العبارة {} اليوم بعد ثلاثين عاما وجاء الناس مع أطفالهم؟",
+    "Thai": "วันนี้เรือข้ามฟาก {} กลับมาวิ่งอีกครั้งหลังจากหยุดไปสามสิบปี ผู้คนพาเด็กๆ มานั่งเรือ",
+    "Lao": "ມື້ນີ້ເຮືອຂ້າມຟາກ {} ກັບມາແລ່ນອີກຄັ້ງຫຼັງຈາກຢຸດໄປສາມສິບປີ ຜູ້ຄົນພາເດັກນ້ອຍມານັ່ງເຮືອ",
+    "Burmese": "ယနေ့ ကူးတို့သင်္ဘော {} နှစ်သုံးဆယ်အကြာတွင် ပြန်လည်ပြေးဆွဲသည်။",
+    "Khmer": "ថ្ងៃនេះ សាឡាង {} បានត្រឡប់មកវិញបន្ទាប់ពីសាមសិបឆ្នាំ។",
+    "Tibetan": "དེ་རིང་གྲུ་ {} ལོ་སུམ་ཅུའི་རྗེས་སུ་ཡང་བསྐྱར་འགྲོ་བཞིན་འདུག།",
+    "Armenian": "Այսօր լաստանավը {} նորից աշխատում է երեսուն տարի անց։",
+    "Amharic": "ዛሬ ጀልባው {} ከሠላሳ ዓመታት በኋላ እንደገና መሥራት ጀመረ።",
+}
+
+
+@pytest.mark.parametrize("line", OTHER_SCRIPTS.values(), ids=OTHER_SCRIPTS)
+@pytest.mark.parametrize("place", ["<div class=comments>{}</div>", "<nav>{}</nav>", "JSON-LD"])
+def test_the_remainder_tells_pages_apart_in_every_script(line, place):
+    notice = "".join(f"<p>{line.format('')}{number}</p>" for number in range(3))
+    remainders = []
+    for page in "ab":
+        lines = [line.format(f"{page}{number}") for number in range(9)]
+        if place == "JSON-LD":
+            graph = json.dumps({"@type": "Review", "reviewBody": "".join(lines)})
+            other = f'<script type="application/ld+json">{graph}</script>'
+        else:
+            other = place.format("".join(f"<p>{each}</p>" for each in lines))
+        main = main_text(f"<html><body><article>{notice * 4}</article>{other}</body></html>")
+        assert "a1" not in main.text
+        remainders.append(main.remainder)
+    assert remainders_differ(*remainders)
+
+
 def test_an_article_in_json_ld_that_is_not_the_main_text_is_in_the_remainder():
     body = "".join(f"第{number}天，{line}" for number in range(12) for line in ARTICLES[0])
     script = f'<script type="application/ld+json">{json.dumps({"articleBody": body})}</script>'

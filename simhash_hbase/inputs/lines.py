@@ -392,14 +392,27 @@ def _is_array_of_a_record(value: object) -> bool:
     return isinstance(value, list) and any(isinstance(item, str | dict) for item in value)
 
 
-def _form_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
-    """Return the line (0: the whole file) and the reason, if a file taken for text is JSON lines or a page; else None.
+_CONVERT = "convert it to text first; `format=folder` takes it as it is"
+_OTHER_FORMS = (
+    (PAGE_START, "the file holds a web page: name it .html, or give `format=html`"),
+    (re.compile(rb"WARC/\d\.\d+\r?\n"), "the file holds a crawl: name it .warc, or give `format=warc`"),
+    (re.compile(rb"From: [<\"]Saved by "), f"the file is a web page with its pictures (MHTML): {_CONVERT}"),
+    (re.compile(rb"\{\\rtf\d"), f"the file is RTF: {_CONVERT}"),
+    (re.compile(rb"%PDF-\d"), f"the file is PDF: {_CONVERT}"),
+    (re.compile(rb"%!PS"), f"the file is PostScript: {_CONVERT}"),
+)
+"""Forms that may be all ASCII, by their beginnings: their commands would be the words of a text."""
 
-    A file of one line counts only if the line has the field of the text: a text may be about a JSON object.
+
+def _form_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
+    """Return the line (0: the whole file) and the reason, if a file taken for text has another form; else None.
+
+    JSON in a single line counts only if the line has the field of the text: a text may be about a JSON object.
     """
     beginning = data[:_BEGINNING_BYTES].decode(codec, "ignore").encode("utf-8", "ignore")
-    if PAGE_START.match(beginning) is not None:
-        return 0, "the file holds a web page: name it .html, or give `format=html`"
+    for start, reason in _OTHER_FORMS:
+        if start.match(beginning) is not None:
+            return 0, reason
     if data.lstrip()[:1] not in (b"{", b"["):
         return None
     pieces = enumerate(data[: 1 << 20].split(b"\n"), start=1)

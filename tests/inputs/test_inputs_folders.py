@@ -141,6 +141,25 @@ def test_a_web_page_of_a_folder_under_another_name_is_not_one_text(tmp_path, nam
 
 
 @pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (r"{\rtf1\ansi\ansicpg936 \'b6\'c9\'c2\'d6}", "the file is RTF"),
+        ("%PDF-1.4\n1 0 obj", "the file is PDF"),
+        ("%!PS-Adobe-3.0\n/Times-Roman findfont", "the file is PostScript"),
+        ("From: <Saved by Blink>\nMIME-Version: 1.0\n\n=E6=B8=A1", "the file is a web page with its pictures (MHTML)"),
+        ("WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n", "the file holds a crawl"),
+    ],
+)
+def test_a_file_whose_words_are_commands_is_no_text(tmp_path, content, form):
+    (tmp_path / "a").write_bytes(content.encode())
+    (refused,) = read([str(tmp_path)])
+    (text,) = read([str(tmp_path)], InputOptions(format="folder"))
+
+    assert refused.reason.startswith(form)
+    assert text.text == content
+
+
+@pytest.mark.parametrize(
     "content", ["<p>A text with <html> in it.", "<svg></svg>", "<htmlx>", "<!-- a -->" * 9, "<?php echo 1"]
 )
 def test_a_text_that_does_not_begin_as_a_page_is_a_text(tmp_path, content):

@@ -22,7 +22,7 @@ from simhash_hbase.inputs.encodings import (
     is_text,
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
-from simhash_hbase.inputs.prose import SENTENCES, Prose, is_sentence, page_prose
+from simhash_hbase.inputs.prose import SENTENCES, Prose, is_sentence, joined, page_prose
 from simhash_hbase.inputs.records import Page, Place, Reject
 from simhash_hbase.inputs.remainder import sketch_remainder
 from simhash_hbase.inputs.streams import BINARY_BYTES, NUL_SHARE, ReadRequest, open_bytes, packed_fault
@@ -132,6 +132,8 @@ def _legible(text: str) -> str:
 _MAX_DEPTH = 2_000  # libxml2 itself stops at 2,048, in some versions nowhere.
 _MAX_ATTRIBUTES = 1_000  # In one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000.
 _BEGINNING = 50
+# trafilatura removes a doctype in time with the square of its slashes: 240 s for 200,000.
+_LONG_DOCTYPE = re.compile(r"\A(< ?! ?doctype[^>]{1000})[^>]+", re.IGNORECASE)
 _LIMITS = ("ERR_RESOURCE_LIMIT", "ERR_INTERNAL_ERROR")
 """Names of the error for a page that is nested too deeply, in different versions of libxml2."""
 _TABLE, _CELL = "table", "td"
@@ -145,6 +147,7 @@ def page_tree(html: str) -> tuple[HtmlElement, bool]:
     Repairs and judges the page as `trafilatura.load_html` does, which keeps to that limit and so loses everything below
     it silently: unclosed ``<font>`` reach it in any long page.
     """
+    html = _LONG_DOCTYPE.sub(r"\1", html, count=1)
     beginning = html[:_BEGINNING].lower()
     content = repair_faulty_html(html, beginning).encode("utf-8", "surrogatepass")
     # A tag that takes too long is found by the parser itself without its tree, in linear time.
@@ -187,7 +190,7 @@ def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
     parser = HTMLParser(encoding="utf-8", huge_tree=huge, **options)
     root = fromstring(content, parser=parser)
     faults = parser.error_log.filter_from_fatals()
-    return root, not any(fault.type_name in _LIMITS for fault in faults)
+    return joined(root), not any(fault.type_name in _LIMITS for fault in faults)
 
 
 def layout_tables(root: HtmlElement) -> Iterator[HtmlElement]:
@@ -365,7 +368,7 @@ def _article(text: str, prose: Prose) -> str:
     if not is_notice:
         if size > _SHORT_BYTES:
             return text
-        if _size([article]) >= size:
+        if article and _size([article]) >= size:
             return article
         shown = _size(filter(is_sentence, prose.paragraphs))
         return text if shown < size / _MAIN_SHARE else "\n".join(prose.paragraphs)

@@ -17,12 +17,22 @@ from simhash_hbase.inputs.encodings import UTF8, WIDE, undecodable
 from simhash_hbase.inputs.options import FORMATS, RAISE, InputOptions
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, JsonLines, Place, Record, Reject, checked_text
 from simhash_hbase.inputs.sources import FileVersion, Part
-from simhash_hbase.inputs.streams import LineRun, ReadRequest, Stream, codec_of, line_runs, open_stream, original
+from simhash_hbase.inputs.streams import (
+    PAGE_START,
+    LineRun,
+    ReadRequest,
+    Stream,
+    codec_of,
+    line_runs,
+    open_stream,
+    original,
+)
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})
 """Formats whose records are lines, so that a file has one encoding for all of them."""
 
+_BEGINNING_BYTES = 1 << 16
 _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
 _MAY_HAVE_NAN = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 _POSITION = re.compile(r" \(byte (\d+)\)$")
@@ -356,7 +366,7 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
     if stream.fault is not None:
         yield Reject(place, stream.fault, raw, source.id)
         return
-    if options.format is None and (fault := _json_fault(data, stream.codec, options.source_field)) is not None:
+    if options.format is None and (fault := _form_fault(data, stream.codec, options.source_field)) is not None:
         line, reason = fault
         yield Reject(Place(source.name, line), reason, raw, source.id)
         return
@@ -382,11 +392,27 @@ def _is_array_of_a_record(value: object) -> bool:
     return isinstance(value, list) and any(isinstance(item, str | dict) for item in value)
 
 
-def _json_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
-    """Return the line number (0: the whole file) and the reason, if a file taken for text holds JSON lines; else None.
+_CONVERT = "convert it to text first; `format=folder` takes it as it is"
+_OTHER_FORMS = (
+    (PAGE_START, "the file holds a web page: name it .html, or give `format=html`"),
+    (re.compile(rb"WARC/\d\.\d+\r?\n"), "the file holds a crawl: name it .warc, or give `format=warc`"),
+    (re.compile(rb"From: [<\"]Saved by "), f"the file is a web page with its pictures (MHTML): {_CONVERT}"),
+    (re.compile(rb"\{\\rtf\d"), f"the file is RTF: {_CONVERT}"),
+    (re.compile(rb"%PDF-\d"), f"the file is PDF: {_CONVERT}"),
+    (re.compile(rb"%!PS"), f"the file is PostScript: {_CONVERT}"),
+)
+"""Forms that may be all ASCII, by their beginnings: their commands would be the words of a text."""
 
-    A file of one line counts only if the line has the field of the text: a text may be about a JSON object.
+
+def _form_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
+    """Return the line (0: the whole file) and the reason, if a file taken for text has another form; else None.
+
+    JSON in a single line counts only if the line has the field of the text: a text may be about a JSON object.
     """
+    beginning = data[:_BEGINNING_BYTES].decode(codec, "ignore").encode("utf-8", "ignore")
+    for start, reason in _OTHER_FORMS:
+        if start.match(beginning) is not None:
+            return 0, reason
     if data.lstrip()[:1] not in (b"{", b"["):
         return None
     pieces = enumerate(data[: 1 << 20].split(b"\n"), start=1)

@@ -10,19 +10,24 @@ from simhash_hbase.errors import missing_extra
 
 try:
     from lxml.etree import iterwalk
-    from lxml.html import HtmlElement, fromstring
+    from lxml.html import HtmlElement, document_fromstring
 except ImportError as error:
     raise missing_extra("HTML pages need lxml", "html") from error
 
-SENTENCE_END = re.compile("[。．！？….!?]")
-SENTENCES = re.compile("[^。！？….!?]+[。！？….!?]+")
+# Also those of Arabic, Urdu, the languages of India, Tibetan, Burmese, Khmer, Armenian, Amharic and Mongolian.
+_ENDS = "。．！？｡….!?‼⁇⁈⁉؟۔।॥།༎။។៕։።፧፨᠃᠉"
+# Thai and Lao write no end; so many letters are no label.
+_SENTENCE = re.compile(rf"[{_ENDS}]|(?:[\u0e00-\u0eff]\s?){{40}}")
+SENTENCES = re.compile(rf"[^{_ENDS}]+(?:[{_ENDS}]+|\Z)")
+"""The pieces of a text that each end as a sentence does, or with the text."""
 
 _INLINE = frozenset(
     {"a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "sub", "sup", "u"}
 )
 _CODE = frozenset({"script", "style"})
 _NO_PROSE = _CODE | {"template", "head", "nav", "footer", "button", "select"}
-_ROOTS = frozenset({"html", "body", "main", "article"})
+_HTML, _BODY = "html", "body"
+_ROOTS = frozenset({_HTML, _BODY, "main", "article"})
 _NOTICE_NAME = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 
 _SENTENCE_BYTES = 30
@@ -49,6 +54,27 @@ class Prose(NamedTuple):
     """Texts in other places: sentences in menus, footers, links, templates, frames and descriptions, and JSON."""
 
 
+def joined(root: HtmlElement) -> HtmlElement:
+    """Return the root element of a page with all that stands behind its ``</html>``, as browsers show it.
+
+    libxml2 keeps that as further roots beside the first one, which nobody looks for.
+
+    Examples
+    --------
+    >>> from lxml.html import document_fromstring
+    >>> joined(document_fromstring("<html><body><p>One.</p></body></html><p>Two.</p>")).text_content()
+    'One.Two.'
+    """
+    later = list(root.itersiblings(_HTML))
+    if later:
+        place = next(root.iterchildren(_BODY), root)
+        for page in later:
+            for element in (page, *page.iterchildren(_BODY)):
+                element.tag = "div"
+            place.append(page)
+    return root
+
+
 def page_prose(root: HtmlElement) -> Prose:
     """Return the texts of a page, sorted by where they stand, from the root of its element tree."""
     prose = Prose([], [], [], [])
@@ -70,8 +96,16 @@ def page_prose(root: HtmlElement) -> Prose:
 
 
 def is_sentence(text: str) -> bool:
-    """Return whether a text contains the end of a sentence and is longer than a label such as a menu item."""
-    return SENTENCE_END.search(text) is not None and len(text.encode()) >= _SENTENCE_BYTES
+    """Return whether a text contains the end of a sentence and is longer than a label such as a menu item.
+
+    Examples
+    --------
+    >>> is_sentence("नाव आज फिर से चल रही है।"), is_sentence("วันนี้เรือข้ามฟากกลับมาวิ่งอีกครั้งหลังหยุดไปสามสิบปี")
+    (True, True)
+    >>> is_sentence("नाव आज फिर से"), is_sentence("หน้าแรก")
+    (False, False)
+    """
+    return _SENTENCE.search(text) is not None and len(text.encode()) >= _SENTENCE_BYTES
 
 
 def _read_elements(root: HtmlElement, prose: Prose) -> None:
@@ -139,7 +173,8 @@ def _read_data(data: object, prose: Prose) -> None:
 def _plain(texts: Iterable[str]) -> Iterator[str]:
     """Yield texts with HTML tags and entities removed; blank ones are left out."""
     for text in filter(str.strip, texts):
-        yield fromstring(f"<div>{text}</div>").text_content().strip()
+        # Not inside an element that an end tag in the text would close.
+        yield joined(document_fromstring(f"<body>{text}")).text_content().strip()
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:

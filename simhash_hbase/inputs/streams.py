@@ -1,6 +1,7 @@
 """Streams: the bytes of a source, decompressed and decoded, and their lines."""
 
 import codecs
+import re
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
@@ -215,6 +216,13 @@ def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> 
 _MAGIC = {GZIP_MAGIC: "gzip", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\3\4": "zip"}
 _NAMES = {"gzip": ".gz", "zstd": ".zst"}
 _COMMANDS = {"gzip": "gzip -dc", "zstd": "zstd -dc", "bzip2": "bzip2 -dc", "xz": "xz -dc"}
+
+
+PAGE_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:(?><!--.*?-->)\s*+|<\?xml\b[^>]*+>\s*+)*+<(?:!doctype\s+html|html)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The beginning of a web page that says so; what has matched is not tried again, so that comments take linear time."""
 
 
 def packed_fault(head: bytes, name: str) -> str | None:

@@ -13,7 +13,7 @@ from simhash_hbase.inputs.compression import gunzip, take_all, unzstd
 from simhash_hbase.inputs.encodings import is_text
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Page, Place, Reject, id_in_file
-from simhash_hbase.inputs.streams import ReadRequest, open_bytes
+from simhash_hbase.inputs.streams import PAGE_START, ReadRequest, open_bytes
 from simhash_hbase.inputs.warcsplit import Broken, WarcRecord, field, head_bytes, head_of, pieces, warc_records
 
 try:
@@ -29,7 +29,6 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"text/plain"})
 _HOLDS_CONTENT = frozenset({"response", "resource", "conversion"})
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
-_LOOKS_LIKE_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 _HTTP_HEAD_BYTES = 64 << 10
 _CODING_HEADERS = ("content-encoding", "transfer-encoding")  # In the order in which a server codes.
 
@@ -93,8 +92,9 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
         return body
     content, content_type, codings = body
     identified = record.headers.get_header("WARC-Identified-Payload-Type") or content_type
-    media = identified.partition(";")[0].strip().lower()
-    is_html = media in _HTML or (not media and _LOOKS_LIKE_HTML.match(content) is not None)
+    # Some servers name it twice, or in quotes.
+    media = re.split("[;,]", identified, maxsplit=1)[0].strip(" \t\"'").lower()
+    is_html = media in _HTML or (not media and PAGE_START.match(content) is not None)
     if not is_html and media not in _PLAIN:
         return f"content of type {media}" if media else "content without a type"
     address = field(record.headers, "Target-URI")

@@ -126,6 +126,48 @@ def test_a_file_of_a_folder_that_holds_json_lines_is_not_one_text(tmp_path, name
     assert named.text == LINES
 
 
+@pytest.mark.parametrize("name", ["index.php", "page.shtml", "about", "index.html@p=1", "a.txt.gz"])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
+def test_a_web_page_of_a_folder_under_another_name_is_not_one_text(tmp_path, name, codec):
+    content = f"<!-- x -->\n<!DOCTYPE html>\n<html><head><title>页</title></head><p>{'渡轮又开了。' * 9}</p></html>"
+    (tmp_path / name).write_bytes(PACKERS[".gz" if name.endswith(".gz") else ""](content.encode(codec)))
+    (refused,) = read([str(tmp_path)])
+    (page,) = read([str(tmp_path)], InputOptions(format="html"))
+    (text,) = read([str(tmp_path)], InputOptions(format="folder", encoding=codec))
+
+    assert refused.reason == "the file holds a web page: name it .html, or give `format=html`"
+    assert page.text == "渡轮又开了。" * 9
+    assert text.text == content
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (r"{\rtf1\ansi\ansicpg936 \'b6\'c9\'c2\'d6}", "the file is RTF"),
+        ("%PDF-1.4\n1 0 obj", "the file is PDF"),
+        ("%!PS-Adobe-3.0\n/Times-Roman findfont", "the file is PostScript"),
+        ("From: <Saved by Blink>\nMIME-Version: 1.0\n\n=E6=B8=A1", "the file is a web page with its pictures (MHTML)"),
+        ("WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n", "the file holds a crawl"),
+    ],
+)
+def test_a_file_whose_words_are_commands_is_no_text(tmp_path, content, form):
+    (tmp_path / "a").write_bytes(content.encode())
+    (refused,) = read([str(tmp_path)])
+    (text,) = read([str(tmp_path)], InputOptions(format="folder"))
+
+    assert refused.reason.startswith(form)
+    assert text.text == content
+
+
+@pytest.mark.parametrize(
+    "content", ["<p>A text with <html> in it.", "<svg></svg>", "<htmlx>", "<!-- a -->" * 9, "<?php echo 1"]
+)
+def test_a_text_that_does_not_begin_as_a_page_is_a_text(tmp_path, content):
+    (tmp_path / "a.txt").write_text(content)
+    (record,) = read([str(tmp_path)])
+    assert record.text == content
+
+
 @pytest.mark.parametrize("name", ["part-00000", "a.txt", "part-0.json"])
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
 def test_one_line_of_json_is_no_text(tmp_path, name, end):

@@ -197,6 +197,28 @@ def test_nothing_behind_unclosed_tags_is_lost(tag):
     assert [paragraph for paragraph in paragraphs if paragraph not in text] == []
 
 
+@pytest.mark.parametrize(
+    "between", ["</body></html>", "</html>", "</html><!-- x -->\n<!doctype html><html><body class=x>"]
+)
+def test_nothing_behind_the_end_of_html_is_lost(between):
+    first, second = ("".join(f"<p>{line}{n}</p>" for n in range(9)) for line in (CHINESE, JAPANESE))
+    text = main_text(
+        f"<html><head><title>t</title></head><body>{first}{between}{second}</body></html><p>{RUSSIAN}"
+    ).text
+    assert text.splitlines() == [*(f"{CHINESE}{n}" for n in range(9)), *(f"{JAPANESE}{n}" for n in range(9)), RUSSIAN]
+
+
+def test_a_page_that_is_one_aside_has_its_text():
+    assert main_text(f"<html><body><aside><p>{CHINESE * 3}</p></aside></body></html>").text == CHINESE * 3
+
+
+@pytest.mark.parametrize("end", ["</div>", "</body>", "</html>"])
+def test_an_end_tag_in_json_ld_does_not_cut_an_article(end):
+    graph = json.dumps({"@type": "Article", "articleBody": f"{CHINESE}{end}{JAPANESE}"})
+    page = f'<html><head><script type="application/ld+json">{graph}</script></head><body><p>。</p></body></html>'
+    assert main_text(page).text == CHINESE + JAPANESE
+
+
 @pytest.mark.parametrize("tag", ["font", "div", "span", "table", "section", "select"])
 @pytest.mark.parametrize("depth", [2_010, 100_000])
 def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
@@ -204,6 +226,12 @@ def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
     record = read_page(tmp_path, f"<html><body>{'</i>' * 300}{f'<{tag}>' * depth}words".encode())
     assert isinstance(record, Reject)
     assert record.reason == "the page is nested more than 2,000 levels deep"
+
+
+@pytest.mark.parametrize("end", ["\n<p>", "<p>", ">\n<p>"])
+def test_a_doctype_of_very_many_slashes_takes_linear_time(end):
+    # trafilatura alone takes hours.
+    assert CHINESE in main_text(f"<!DOCTYPE html {'/' * 2_000_000}{end}{CHINESE}</p>").text
 
 
 @pytest.mark.parametrize(("count", "refused"), [(1_000, False), (1_001, True), (300_000, True)])
@@ -409,6 +437,38 @@ def test_the_remainder_of_a_page_tells_pages_of_one_main_text_apart():
     in_comments = [remainder_of(article, frame="<div class=comments>{}</div>") for article in ARTICLES]
     assert in_comments == remainders
     assert [remainders_differ(a, b) for a, b in combinations(remainders, 2)] == [True] * 3
+
+
+OTHER_SCRIPTS = {
+    "Hindi": "नाव {} आज तीस साल बाद फिर से चल रही है और लोग बच्चों के साथ आए।",
+    "Urdu": "کشتی {} آج تیس سال بعد پھر چل رہی ہے اور لوگ بچوں کے ساتھ آئے۔",
+    "Arabic": "هل عادت العبارة {} اليوم بعد ثلاثين عاما وجاء الناس مع أطفالهم؟",
+    "Thai": "วันนี้เรือข้ามฟาก {} กลับมาวิ่งอีกครั้งหลังจากหยุดไปสามสิบปี ผู้คนพาเด็กๆ มานั่งเรือ",
+    "Lao": "ມື້ນີ້ເຮືອຂ້າມຟາກ {} ກັບມາແລ່ນອີກຄັ້ງຫຼັງຈາກຢຸດໄປສາມສິບປີ ຜູ້ຄົນພາເດັກນ້ອຍມານັ່ງເຮືອ",
+    "Burmese": "ယနေ့ ကူးတို့သင်္ဘော {} နှစ်သုံးဆယ်အကြာတွင် ပြန်လည်ပြေးဆွဲသည်။",
+    "Khmer": "ថ្ងៃនេះ សាឡាង {} បានត្រឡប់មកវិញបន្ទាប់ពីសាមសិបឆ្នាំ។",
+    "Tibetan": "དེ་རིང་གྲུ་ {} ལོ་སུམ་ཅུའི་རྗེས་སུ་ཡང་བསྐྱར་འགྲོ་བཞིན་འདུག།",
+    "Armenian": "Այսօր լաստանավը {} նորից աշխատում է երեսուն տարի անց։",
+    "Amharic": "ዛሬ ጀልባው {} ከሠላሳ ዓመታት በኋላ እንደገና መሥራት ጀመረ።",
+}
+
+
+@pytest.mark.parametrize("line", OTHER_SCRIPTS.values(), ids=OTHER_SCRIPTS)
+@pytest.mark.parametrize("place", ["<div class=comments>{}</div>", "<nav>{}</nav>", "JSON-LD"])
+def test_the_remainder_tells_pages_apart_in_every_script(line, place):
+    notice = "".join(f"<p>{line.format('')}{number}</p>" for number in range(3))
+    remainders = []
+    for page in "ab":
+        lines = [line.format(f"{page}{number}") for number in range(9)]
+        if place == "JSON-LD":
+            graph = json.dumps({"@type": "Review", "reviewBody": "".join(lines)})
+            other = f'<script type="application/ld+json">{graph}</script>'
+        else:
+            other = place.format("".join(f"<p>{each}</p>" for each in lines))
+        main = main_text(f"<html><body><article>{notice * 4}</article>{other}</body></html>")
+        assert "a1" not in main.text
+        remainders.append(main.remainder)
+    assert remainders_differ(*remainders)
 
 
 def test_an_article_in_json_ld_that_is_not_the_main_text_is_in_the_remainder():

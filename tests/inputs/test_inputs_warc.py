@@ -57,6 +57,31 @@ def test_what_is_no_page_is_counted_by_its_kind(tmp_path):
     assert progress.bytes_read == total_bytes([str(tmp_path / "a.warc.gz")])
 
 
+@pytest.mark.parametrize(
+    "before", ["", "\ufeff", "\n", "<!-- a --> <!--b-->", '<?xml version="1.0"?>\n', "<!doctype html>"]
+)
+def test_an_answer_without_a_type_that_begins_as_a_page_is_one(tmp_path, before):
+    crawl = Crawl()
+    crawl.answer(url(1), before.encode() + page(RUSSIAN), [])
+    assert shown(read_bytes(tmp_path, crawl.bytes(), "a.warc")) == [url(1)]
+
+
+@pytest.mark.parametrize("comment", [b"<!-- a -->\n", b"<!--", b"<!-- -->\n<!--", b"<?xml >\n"])
+def test_an_answer_without_a_type_is_judged_in_linear_time(tmp_path, comment):
+    # Each comment more took twice the time.
+    crawl, progress = Crawl(), Progress()
+    crawl.answer(url(1), comment * 50_000 + b"<div>words</div>", [])
+    assert shown(read_bytes(tmp_path, crawl.bytes(), "a.warc", progress=progress)) == []
+    assert progress.skipped == {"content without a type": 1}
+
+
+@pytest.mark.parametrize("content_type", ["text/html, text/html; charset=utf-8", '"text/html"', "TEXT/HTML ;x"])
+def test_the_type_of_a_page_that_is_written_twice_or_in_quotes_is_known(tmp_path, content_type):
+    crawl = Crawl()
+    crawl.answer(url(1), page(RUSSIAN), [("Content-Type", content_type)])
+    assert shown(read_bytes(tmp_path, crawl.bytes(), "a.warc")) == [url(1)]
+
+
 @pytest.mark.parametrize("name", ["a.warc.gz", "CC-MAIN-1.warc.wet.gz"])
 def test_pages_without_http_texts_and_pages_without_a_type_are_read(tmp_path, name):
     typed, said = [("Content-Type", "x/y")], {"WARC-Identified-Payload-Type": "text/html"}

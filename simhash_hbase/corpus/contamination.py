@@ -100,10 +100,11 @@ class Suite:
             others = "no documents" if not counts.without_passages else "no documents with passages"
             raise InvalidArgument(f"`against` {name}: there are {others} to look for: add the items first")
         self.items = counts.found
-        if counts.without_passages:
+        if count := counts.without_passages:
+            have, them = ("has", "it: it is a duplicate") if count == 1 else ("have", "them: they are duplicates")
             listener.note(
-                f"warning: {counts.without_passages:,} of the documents of {name} have no passages, so no text is found"
-                " to hold them: they are duplicates, too short, or came without a text"
+                f"warning: {count:,} of the documents of {name} {have} no passages, so no text is found to hold {them},"
+                " too short, or came without a text"
             )
         if not counts.has_seen_passages:
             listener.note(

@@ -375,13 +375,16 @@ def test_a_search_that_would_find_all_texts_clean_is_refused(cli, items, crawl, 
         assert sentence in cli(*against, *words).usage_error
     one_place = [word for secret in "ab" for word in ("--against", f"redis://u:{secret}@127.0.0.1:1/0")]
     assert "--against names one collection twice" in cli(*asked, *one_place).usage_error
-    assert (
-        cli(
-            "add", items, write_jsonl(tmp_path / "s.jsonl", [{"id": "s", "text": "短。"}]), "--collection", "maths"
-        ).code
-        == 0
-    )
-    assert "1 of the documents of maths have no passages" in cli(*against).err
+
+
+def test_items_without_passages_are_counted_in_a_warning(cli, items, crawl, tmp_path):
+    for number, sentence in [
+        (1, "1 of the documents of maths has no passages, so no text is found to hold it: it is a duplicate, too"),
+        (2, "2 of the documents of maths have no passages, so no text is found to hold them: they are duplicates, too"),
+    ]:
+        short = write_jsonl(tmp_path / "s.jsonl", [{"id": f"s{number}", "text": "短。"}])
+        assert cli("add", items, short, "--collection", "maths").code == 0
+        assert sentence in cli("passages", items, crawl, "--against", "maths").err
 
 
 def test_texts_that_are_too_short_for_a_passage_are_written_as_they_came(cli, index, tmp_path):

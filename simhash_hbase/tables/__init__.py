@@ -102,8 +102,8 @@ def drop_near_duplicates(
     Returns
     -------
     of the type of `table`
-        A `LazyFrame` is computed, and so is a DuckDB relation, which gives a pyarrow `Table`, as a `RecordBatch` does. A
-        stream, such as a `RecordBatchReader`, becomes a `RecordBatchReader` that works as it is read.
+        A `LazyFrame` is computed, and so is a DuckDB relation, which gives a pyarrow `Table`, as a `RecordBatch` does.
+        A stream, such as a `RecordBatchReader`, becomes a `RecordBatchReader` that works as it is read.
 
     Raises
     ------

@@ -78,9 +78,11 @@ class Worker:
             if self._end(END_S) == -signal.SIGPROF:
                 raise TooMuchWork(f"this takes more than {seconds:g} s of work: send less text at a time") from error
             raise WorkerLost(WORKER_LOST) from error
-        except BaseException:
+        except BaseException as error:
             # Arguments that do not pickle were not sent: the process waits for them, and is not ready for another job.
             self._end(0)
+            if self._is_closed and isinstance(error, Exception):
+                raise WorkerLost(WORKER_LOST) from error
             raise
         if not done:
             raise result
@@ -109,7 +111,10 @@ class Worker:
             if not self._is_ready:
                 pipe.recv()
                 self._is_ready = True
-        except (EOFError, BrokenPipeError, ConnectionResetError):
+        except Exception as error:
+            # A pipe that is closed while it is used raises other errors, too, even TypeError.
+            if not self._is_closed and not isinstance(error, EOFError | BrokenPipeError | ConnectionResetError):
+                raise
             self._end(END_S)
             return None
         return pipe
@@ -135,6 +140,10 @@ class Worker:
         with self._lock:
             process, pipe = self._process, self._pipe
             self._process = self._pipe = None
+        if process is not None and not patience_s:
+            # First, so that a thread that reads from the pipe reads its end, and not from a file of the same number.
+            process.kill()
+            process.join()
         if pipe is not None:
             pipe.close()
         if process is None:

@@ -134,6 +134,8 @@ _MAX_ATTRIBUTES = 1_000  # In one tag. The parser takes time with their square: 
 _BEGINNING = 50
 # trafilatura removes a doctype in time with the square of its slashes: 240 s for 200,000.
 _LONG_DOCTYPE = re.compile(r"\A(< ?! ?doctype[^>]{1000})[^>]+", re.IGNORECASE)
+# trafilatura removes these first; among them it still finds a doctype.
+_NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _LIMITS = ("ERR_RESOURCE_LIMIT", "ERR_INTERNAL_ERROR")
 """Names of the error for a page that is nested too deeply, in different versions of libxml2."""
 _TABLE, _CELL = "table", "td"
@@ -147,8 +149,9 @@ def page_tree(html: str) -> tuple[HtmlElement, bool]:
     Repairs and judges the page as `trafilatura.load_html` does, which keeps to that limit and so loses everything below
     it silently: unclosed ``<font>`` reach it in any long page.
     """
-    html = _LONG_DOCTYPE.sub(r"\1", html, count=1)
     beginning = html[:_BEGINNING].lower()
+    # A doctype is repaired only if the beginning has the whole word.
+    html = _LONG_DOCTYPE.sub(r"\1", _NO_CHARACTERS.sub("", html[:_BEGINNING]) + html[_BEGINNING:], count=1)
     content = repair_faulty_html(html, beginning).encode("utf-8", "surrogatepass")
     # A tag that takes too long is found by the parser itself without its tree, in linear time.
     attributes = HTMLParser(encoding="utf-8", huge_tree=True, target=_AttributeCount())

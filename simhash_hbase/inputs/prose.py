@@ -17,7 +17,10 @@ except ImportError as error:
 # Also those of Arabic, Urdu, the languages of India, Tibetan, Burmese, Khmer, Armenian, Amharic and Mongolian.
 _ENDS = "。．！？｡….!?‼⁇⁈⁉؟۔।॥།༎။។៕։።፧፨᠃᠉"
 # Thai and Lao write no end; so many letters are no label.
-_SENTENCE = re.compile(rf"[{_ENDS}]|(?:[\u0e00-\u0eff]\s?){{40}}")
+_LETTER = "[\u0e00-\u0eff]"
+# Only tried at the first letter of a row, so that many rows which are too short take linear time.
+_ROW = rf"{_LETTER}(?<!{_LETTER}{_LETTER})(?<!{_LETTER}\s{_LETTER})\s?+(?:{_LETTER}\s?+){{39}}"
+_SENTENCE = re.compile(rf"[{_ENDS}]|{_ROW}")
 SENTENCES = re.compile(rf"[^{_ENDS}]+(?:[{_ENDS}]+|\Z)")
 """The pieces of a text that each end as a sentence does, or with the text."""
 

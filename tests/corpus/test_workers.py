@@ -224,3 +224,49 @@ def test_a_job_whose_analysis_does_not_pickle_has_that_error():
         workers.begin(Unsendable(Profile.resolve(analyzer="shingle")))
         with pytest.raises(pickle.PicklingError, match="it has a lock"):
             workers.submit(its_pid).result(END_S)
+
+
+def test_a_pipe_that_another_thread_may_read_is_closed_after_the_end_of_its_process(monkeypatch):
+    """Closed before, its number may be that of another file, from which the thread would read on."""
+    worker, were_alive = Worker(ANALYSIS), []
+    assert worker.call(its_pid) != os.getpid()
+    process, close = worker._process, worker._pipe.close
+    monkeypatch.setattr(worker._pipe, "close", lambda: (were_alive.append(process.is_alive()), close()))
+    worker.close()
+
+    assert were_alive == [False]
+
+
+class ClosingPipe:
+    """A pipe whose worker is closed, as by another thread, in the middle of its read number `last`."""
+
+    def __init__(self, worker, pipe, last):
+        self.worker, self.pipe, self.left = worker, pipe, last
+
+    def send(self, message):
+        self.pipe.send(message)
+
+    def recv(self):
+        self.left -= 1
+        if not self.left:
+            self.worker.close()
+            # What `Connection.recv` raises then: its handle is None.
+            os.read(None, 4)
+        return self.pipe.recv()
+
+    def close(self):
+        self.pipe.close()
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_a_job_of_a_worker_that_is_closed_while_it_reads_is_lost(monkeypatch, last):
+    spawned = Worker._spawned
+
+    def spawned_to_be_closed(worker):
+        process, pipe = spawned(worker)
+        return process, ClosingPipe(worker, pipe, last)
+
+    monkeypatch.setattr(Worker, "_spawned", spawned_to_be_closed)
+    with pytest.raises(WorkerLost):
+        Worker(ANALYSIS).call(its_pid)
+    assert multiprocessing.active_children() == []

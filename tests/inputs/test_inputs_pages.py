@@ -4,6 +4,7 @@ import gzip
 import json
 from itertools import combinations
 from random import Random
+from time import process_time
 
 import pytest
 from lxml.etree import XPath
@@ -15,6 +16,7 @@ from support.sites import LAYOUTS, Site
 from simhash_hbase.inputs import Document, InputOptions, Page, Reject, extract, read, scan
 from simhash_hbase.inputs.html import layout_tables, main_text
 from simhash_hbase.inputs.options import PAGE_BYTES
+from simhash_hbase.inputs.prose import is_sentence
 from simhash_hbase.inputs.remainder import remainders_differ, sketch_remainder
 
 CHINESE = "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"
@@ -232,6 +234,11 @@ def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
 def test_a_doctype_of_very_many_slashes_takes_linear_time(end):
     # trafilatura alone takes hours.
     assert CHINESE in main_text(f"<!DOCTYPE html {'/' * 2_000_000}{end}{CHINESE}</p>").text
+
+
+@pytest.mark.parametrize("start", ["\x01<!", "<\x0c!", "<!\ufffe"])
+def test_a_doctype_of_very_many_slashes_among_control_characters_takes_linear_time(start):
+    assert CHINESE in main_text(f"{start}DOCTYPE html {'/' * 2_000_000}\n<p>{CHINESE}</p>").text
 
 
 @pytest.mark.parametrize(("count", "refused"), [(1_000, False), (1_001, True), (300_000, True)])
@@ -469,6 +476,24 @@ def test_the_remainder_tells_pages_apart_in_every_script(line, place):
         assert "a1" not in main.text
         remainders.append(main.remainder)
     assert remainders_differ(*remainders)
+
+
+def test_rows_of_thai_letters_that_are_too_short_take_no_longer_than_shorter_ones():
+    # Tried again at each letter, the longer rows take eight times as long.
+    seconds = []
+    for letters in (3, 39):
+        text = ("ก" * letters + "x") * (400_000 // (letters + 1))
+        before = process_time()
+        assert not any(is_sentence(text) for _ in range(5))
+        seconds.append(process_time() - before)
+    assert seconds[1] < 4 * seconds[0]
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_forty_letters_of_thai_are_a_sentence_wherever_they_stand(blank):
+    row = blank.join("ก" * 40)
+    assert all(is_sentence(f"{before}{row}{after}") for before in ("", "ก  ", "x", "กก x ") for after in ("", "x", " "))
+    assert not is_sentence(f"{row[1:]}x{row[1:]}")
 
 
 def test_an_article_in_json_ld_that_is_not_the_main_text_is_in_the_remainder():

@@ -57,9 +57,9 @@ class Worker:
         with self._lock:
             self._process, self._pipe = self._spawned()
 
-    def wait(self) -> bool:
-        """Wait until the process has started and takes a job; return whether it does, False if it has ended twice."""
-        return (self._started() or self._started()) is not None
+    def wait(self) -> connection.Connection | None:
+        """Wait until the process has started and takes a job; return the pipe to it, None if it has ended twice."""
+        return self._started() or self._started()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
         """Call a function in the process, with the analysis as first argument, and return its result.
@@ -67,7 +67,7 @@ class Worker:
         `seconds` is the limit of processor time, 0 for none. Raises `TooMuchWork` beyond it, `WorkerLost` if the
         process was ended from outside, else the function's own error.
         """
-        pipe = self._started() or self._started()
+        pipe = self.wait()
         if pipe is None:
             raise WorkerLost(WORKER_LOST)
         try:

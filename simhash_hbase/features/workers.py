@@ -140,18 +140,16 @@ class Worker:
         with self._lock:
             process, pipe = self._process, self._pipe
             self._process = self._pipe = None
-        if process is not None and not patience_s:
-            # First, so that a thread that reads from the pipe reads its end, and not from a file of the same number.
+        if pipe is not None and patience_s:
+            pipe.close()
+        if process is not None:
+            process.join(patience_s)
             process.kill()
             process.join()
         if pipe is not None:
+            # Not before: a thread that reads from the pipe reads its end then, and not from a file of the same number.
             pipe.close()
-        if process is None:
-            return None
-        process.join(patience_s)
-        process.kill()
-        process.join()
-        return process.exitcode
+        return None if process is None else process.exitcode
 
 
 class Workers:

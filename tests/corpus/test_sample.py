@@ -1,6 +1,7 @@
 """A sample of a corpus to learn from: the same for every number of workers, and none of its texts is cut twice."""
 
 import multiprocessing
+import pickle
 
 import pytest
 from support.corpus import write_jsonl
@@ -52,6 +53,17 @@ def test_no_text_is_cut_twice(corpus_file, monkeypatch):
     decided(corpus_file, 1)
 
     assert sorted(text for text in cut if text in TEXTS) == sorted(TEXTS)
+
+
+def test_a_worker_process_does_not_cut_the_sample_again(monkeypatch):
+    with create_index("memory:", learn_from=TEXTS) as index:
+        analysis = pickle.loads(pickle.dumps(index.analysis))
+    cut, count = [], Batch.count
+    monkeypatch.setattr(Batch, "count", lambda self, **named: cut.extend(self.texts) or count(self, **named))
+    analysis.texts([*map(str, range(60)), "new"], [*TEXTS, WORDS])
+
+    # Besides the texts of the probe.
+    assert [text for text in cut if text in {*TEXTS, WORDS}] == [WORDS]
 
 
 def test_where_nothing_is_decided_no_process_stays(corpus_file):
